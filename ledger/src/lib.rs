@@ -1,1 +1,13 @@
-//! skeleton
+//! The core of `ledger`, an append-only evidence store for LLM inference benchmarks.
+//!
+//! The library prints nothing, reads no environment and asks no clock but the one it is given.
+//! Modules are layered; ARCHITECTURE.md has the map and `tests/it/layers.rs` holds it true.
+
+pub mod adapter;
+pub mod canonical;
+pub mod cell;
+pub mod clock;
+pub mod finding;
+pub mod id;
+pub mod metric;
+pub mod text;

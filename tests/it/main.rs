@@ -1,2 +1,2 @@
 //! it
-fn main(){}
+fn main() {}
