@@ -281,8 +281,10 @@ pub struct StoredCell {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StoredProvenance {
-    /// Blob id of the provenance document.
-    pub document: String,
+    /// Blob ids of the provenance documents, in the order of capture.
+    pub documents: Vec<String>,
+    /// Whether all five rules held. Only a failed attempt may be recorded without.
+    pub verified: bool,
     /// Grade of the evidence: `memory`, `mapped` or `resolved`.
     pub grade: String,
     /// The model id that was asked for.
@@ -492,6 +494,9 @@ pub struct RunBody {
     /// The proof of its weights; a failed attempt may have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provenance: Option<StoredProvenance>,
+    /// Blob id of the manifest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manifest: Option<String>,
     /// Result files that were read, and by which adapter.
     pub results: Vec<ResultFile>,
     /// What was extracted.

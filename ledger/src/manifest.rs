@@ -199,11 +199,11 @@ impl Reader<'_> {
         }
     }
 
-    fn unknown<'k>(
+    fn unknown(
         &mut self,
         path: &str,
         typed: &str,
-        known: impl IntoIterator<Item = &'k str>,
+        known: impl IntoIterator<Item = &'static str>,
         at: String,
     ) {
         let meant = nearest(typed, known)

@@ -19,6 +19,7 @@ pub use blobs::{
     BlobStored, Frame, PreparedBlob, ROW_LIMIT, STREAM_LIMIT, StoredBlob, prepare_bytes,
 };
 pub use error::StoreError;
+pub(crate) use index::measurement_digest;
 pub use index::{IndexTable, LatestRow, RunRow};
 pub use log::{Appended, StoredEntry, TreeHead};
 pub use schema::FORMAT;

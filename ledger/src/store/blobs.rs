@@ -6,7 +6,7 @@ use super::durable::{create_folder, create_temporary, publish, sync_folder};
 use super::{Append, Store, StoreError};
 use crate::id::{BlobId, to_hex};
 use rusqlite::{Connection, OptionalExtension, params};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -374,6 +374,23 @@ impl Store {
         query
             .query_map([], |row| row.get(0))
             .and_then(Iterator::collect)
+            .map_err(StoreError::database("list the objects"))
+    }
+
+    /// Returns the length of every blob as its row states it, by id.
+    ///
+    /// # Errors
+    /// What SQLite says.
+    pub(crate) fn blob_sizes(&self) -> Result<BTreeMap<BlobId, u64>, StoreError> {
+        self.db
+            .prepare("SELECT hash, size FROM blob")
+            .and_then(|mut query| {
+                query
+                    .query_map([], |row| {
+                        Ok((BlobId::from_bytes(row.get(0)?), super::log::to_count(row.get(1)?)))
+                    })?
+                    .collect()
+            })
             .map_err(StoreError::database("list the objects"))
     }
 

@@ -6,7 +6,7 @@ use super::log::{for_each_entry, to_count};
 use super::{Append, Store, StoreError};
 use crate::clock;
 use crate::entry::{Body, CorrectionBody, Evidence, Outcome, Path, RetractionBody, RunBody};
-use crate::id::{RunKey, from_hex};
+use crate::id::{FingerprintId, RunKey, from_hex};
 use crate::subject::{Subject, SubjectFilter};
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
@@ -59,6 +59,8 @@ pub struct RunRow {
     pub seq: i64,
     /// Its key.
     pub key: RunKey,
+    /// Its fingerprint id.
+    pub fingerprint: FingerprintId,
     /// Its labels as they stand now.
     pub subject: Subject,
     /// Microseconds since 1970, UTC.
@@ -385,6 +387,7 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     Ok(RunRow {
         seq: row.get("seq")?,
         key: RunKey::from_bytes(row.get("key")?),
+        fingerprint: FingerprintId::from_bytes(row.get("fingerprint")?),
         subject: Subject {
             candidate: row.get("candidate")?,
             config: row.get("config")?,

@@ -6,7 +6,11 @@ use super::{Append, Store, StoreError};
 use crate::entry::{Body, entry_id, leaf};
 use crate::id::EntryId;
 use rusqlite::{Connection, OptionalExtension, params};
+use std::collections::BTreeMap;
 use tlog_tiles::{Hash, HashReader};
+
+/// `CREATE` statements of a database: (name, SQL).
+pub(crate) type Statements = Vec<(String, String)>;
 
 /// Where an entry came to stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -185,6 +189,61 @@ impl Store {
         let entry = self.read_entry(seq)?;
         Body::parse(&entry.body)
             .map_err(|error| StoreError::Entry { seq, problem: error.to_string() })
+    }
+
+    /// Computes the root of the first `size` entries from the stored nodes.
+    ///
+    /// # Errors
+    /// What is missing, in words.
+    pub fn compute_head(&self, size: u64) -> Result<[u8; 32], String> {
+        compute_head(&self.db, size).map_err(|error| error.to_string())
+    }
+
+    /// Reads every tree node by its stored-hash index.
+    ///
+    /// # Errors
+    /// What SQLite says.
+    pub(crate) fn tree_nodes(&self) -> Result<BTreeMap<u64, Vec<u8>>, StoreError> {
+        self.db
+            .prepare("SELECT idx, hash FROM tlog_hash ORDER BY idx")
+            .and_then(|mut query| {
+                query.query_map([], |row| Ok((to_count(row.get(0)?), row.get(1)?)))?.collect()
+            })
+            .map_err(StoreError::database("read the tree"))
+    }
+
+    /// Reads every tree head by size.
+    ///
+    /// # Errors
+    /// What SQLite says.
+    pub(crate) fn tree_heads(&self) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
+        self.db
+            .prepare("SELECT size, root FROM tree_head ORDER BY size")
+            .and_then(|mut query| {
+                query.query_map([], |row| Ok((to_count(row.get(0)?), row.get(1)?)))?.collect()
+            })
+            .map_err(StoreError::database("read the tree heads"))
+    }
+
+    /// Returns what SQLite finds wrong with the structure of its own file.
+    ///
+    /// # Errors
+    /// What SQLite says when it cannot even look.
+    pub(crate) fn find_structural_damage(&self) -> Result<Vec<String>, StoreError> {
+        let problems: Vec<String> = self
+            .db
+            .prepare("PRAGMA integrity_check")
+            .and_then(|mut query| query.query_map([], |row| row.get(0))?.collect())
+            .map_err(StoreError::database("check its structure"))?;
+        Ok(problems.into_iter().filter(|problem| problem != "ok").collect())
+    }
+
+    /// Returns the `CREATE` statements of this version and those of the database.
+    ///
+    /// # Errors
+    /// What SQLite says.
+    pub(crate) fn schema_statements(&self) -> Result<(Statements, Statements), StoreError> {
+        Ok((super::schema::expected()?, super::schema::statements(&self.db)?))
     }
 
     /// Walks every entry in log order.
