@@ -15,6 +15,7 @@ pub mod fingerprint;
 pub mod id;
 pub mod manifest;
 pub mod metric;
+pub mod outline;
 pub mod provenance;
 pub mod quantity;
 pub mod record;

@@ -36,10 +36,13 @@ struct Text<'a> {
     bytes: &'a [u8],
 }
 
-impl Text<'_> {
-    fn source(&self) -> SourceFile<'_> {
-        SourceFile { name: &self.name, text: &self.text }
-    }
+struct Looked<'a> {
+    text: &'a Text<'a>,
+    source: SourceFile<'a>,
+}
+
+fn look<'a>(text: &'a Text<'a>) -> Looked<'a> {
+    Looked { text, source: SourceFile::new(&text.name, &text.text) }
 }
 
 /// Detects and extracts.
@@ -50,18 +53,19 @@ pub(super) fn extract(
 ) -> Result<Extracted, Vec<Finding>> {
     let (texts, undecoded) = decode_all(gathered);
     check_names(request, &texts, formats)?;
-    let mut matches: Vec<(&Text<'_>, &'static dyn Adapter)> = Vec::new();
+    let looked: Vec<Looked<'_>> = texts.iter().map(look).collect();
+    let mut matches: Vec<(&Looked<'_>, &'static dyn Adapter)> = Vec::new();
     let mut findings = Vec::new();
-    for text in texts.iter().filter(|text| is_wanted(request, text)) {
-        match find_adapter(request, text, formats) {
-            Ok(Some(adapter)) => matches.push((text, adapter)),
+    for file in looked.iter().filter(|file| is_wanted(request, file.text)) {
+        match find_adapter(request, file, formats) {
+            Ok(Some(adapter)) => matches.push((file, adapter)),
             Ok(None) => {}
             Err(finding) => findings.push(finding),
         }
     }
     let mut extracted = Extracted::default();
-    for (text, adapter) in &matches {
-        match take(request, text, *adapter, &mut extracted) {
+    for (file, adapter) in &matches {
+        match take(request, file, *adapter, &mut extracted) {
             Ok(()) => {}
             Err(found) => findings.extend(found),
         }
@@ -69,7 +73,7 @@ pub(super) fn extract(
     if matches.is_empty() && findings.is_empty() && request.failed.is_none() {
         findings.extend(no_result(&texts, undecoded, formats));
     }
-    findings.extend(observe(&texts, &matches, formats, &mut extracted));
+    findings.extend(observe(&looked, &matches, formats, &mut extracted));
     if findings.is_empty() { Ok(extracted) } else { Err(findings) }
 }
 
@@ -122,19 +126,19 @@ fn is_wanted(request: &RecordRequest, text: &Text<'_>) -> bool {
 
 fn find_adapter(
     request: &RecordRequest,
-    text: &Text<'_>,
+    file: &Looked<'_>,
     formats: &Formats,
 ) -> Result<Option<&'static dyn Adapter>, Finding> {
-    let source = text.source();
+    let Looked { text, source } = file;
     let named = request.adapter.as_deref().and_then(|id| formats.find_adapter(id));
     if let Some(adapter) = named {
-        let is_asked = !request.results.is_empty() || adapter.detect(&source).is_some();
+        let is_asked = !request.results.is_empty() || adapter.detect(source).is_some();
         return Ok(is_asked.then_some(adapter));
     }
     let known: Vec<(&'static dyn Adapter, String)> = formats
         .adapters
         .iter()
-        .filter_map(|adapter| Some((*adapter, adapter.detect(&source)?)))
+        .filter_map(|adapter| Some((*adapter, adapter.detect(source)?)))
         .collect();
     match known.as_slice() {
         [] => Ok(None),
@@ -180,11 +184,12 @@ fn no_result(texts: &[Text<'_>], undecoded: Undecoded, formats: &Formats) -> Vec
 /// Extracts one file and merges its cells.
 fn take(
     request: &RecordRequest,
-    text: &Text<'_>,
+    file: &Looked<'_>,
     adapter: &'static dyn Adapter,
     extracted: &mut Extracted,
 ) -> Result<(), Vec<Finding>> {
-    let read = adapter.extract(&text.source()).map_err(|error| {
+    let Looked { text, source } = file;
+    let read = adapter.extract(source).map_err(|error| {
         let message = format!("`{}` is {} and cannot be read: {error}", text.name, adapter.title());
         vec![Finding::refusal(Code::MalformedResult, &text.name, message)]
     })?;
@@ -305,18 +310,18 @@ fn merge(into: &mut ExtractedRun, run: ExtractedRun, file: &str) -> Result<(), V
 }
 
 fn observe(
-    texts: &[Text<'_>],
-    matches: &[(&Text<'_>, &'static dyn Adapter)],
+    looked: &[Looked<'_>],
+    matches: &[(&Looked<'_>, &'static dyn Adapter)],
     formats: &Formats,
     extracted: &mut Extracted,
 ) -> Vec<Finding> {
-    let is_result = |text: &Text<'_>| matches.iter().any(|(result, _)| result.name == text.name);
+    let is_result =
+        |file: &Looked<'_>| matches.iter().any(|(result, _)| result.text.name == file.text.name);
     let mut by_companion: BTreeMap<usize, Vec<SourceFile<'_>>> = BTreeMap::new();
-    for text in texts.iter().filter(|text| !is_result(text)) {
-        let source = text.source();
+    for file in looked.iter().filter(|file| !is_result(file)) {
         for (index, companion) in formats.companions.iter().enumerate() {
-            if companion.detect(&source).is_some() {
-                by_companion.entry(index).or_default().push(source);
+            if companion.detect(&file.source).is_some() {
+                by_companion.entry(index).or_default().push(file.source.clone());
             }
         }
     }

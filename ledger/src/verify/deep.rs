@@ -86,7 +86,7 @@ fn extract_file(
         store.read_blob(&id).map_err(|error| problem(Code::BlobAltered, error.to_string()))?;
     let decoded =
         decode(&bytes).map_err(|error| problem(Code::MetricDiffers, error.to_string()))?;
-    let file = SourceFile { name: &result.path, text: &decoded.text };
+    let file = SourceFile::new(&result.path, &decoded.text);
     let extraction = adapter
         .extract(&file)
         .map_err(|error| problem(Code::MetricDiffers, format!("`{}`: {error}", result.path)))?;
