@@ -4,6 +4,7 @@
 //! Modules are layered; ARCHITECTURE.md has the map and `tests/it/layers.rs` holds it true.
 
 pub mod adapter;
+pub mod amend;
 pub mod canonical;
 pub mod cell;
 pub mod clock;
@@ -19,6 +20,7 @@ pub mod outline;
 pub mod provenance;
 pub mod quantity;
 pub mod record;
+pub mod restore;
 pub mod statement;
 pub mod stats;
 pub mod store;

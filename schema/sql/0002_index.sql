@@ -67,3 +67,9 @@ CREATE TABLE about (
     seq INTEGER NOT NULL,
     PRIMARY KEY (run, seq)
 ) STRICT, WITHOUT ROWID;
+
+-- Entries that bind a weight set to a model.
+CREATE TABLE binding (
+    seq     INTEGER PRIMARY KEY,
+    weights TEXT NOT NULL
+) STRICT;

@@ -440,7 +440,25 @@ fn cautions(
         Finding::new(Code::UnknownField, Severity::Caution, path, message)
     }));
     findings.extend(capacity_differs(&manifest.circumstances));
+    findings.extend(prompt_truncated(extracted));
     findings
+}
+
+/// An engine that evaluates fewer prompt tokens than were sent has cut the prompt, whatever it
+/// answered: no quality can be read off such an answer.
+fn prompt_truncated(extracted: &Extracted) -> Option<Finding> {
+    let observations = extracted.observations.iter().map(|observation| &observation.observed);
+    let find = |key: &str| {
+        observations
+            .clone()
+            .chain([&extracted.run.observed])
+            .find_map(|facts| facts.get(key)?.as_u64())
+    };
+    let (sent, evaluated) = (find("prompt_tokens_sent")?, find("prompt_tokens_evaluated")?);
+    (evaluated < sent).then(|| {
+        let message = format!("{sent} prompt tokens were sent, the engine evaluated {evaluated}");
+        Finding::new(Code::PromptTruncated, Severity::Untrustworthy, "", message)
+    })
 }
 
 fn requested_not_observed(extracted: &Extracted, assembled: &Assembled) -> Vec<Finding> {

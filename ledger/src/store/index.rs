@@ -23,12 +23,14 @@ pub enum IndexTable {
     Measurement,
     /// Entries that concern a run.
     About,
+    /// Entries that bind weight sets.
+    Binding,
 }
 
 impl IndexTable {
     /// Every derived table.
-    pub const ALL: [Self; 5] =
-        [Self::Run, Self::Latest, Self::Claim, Self::Measurement, Self::About];
+    pub const ALL: [Self; 6] =
+        [Self::Run, Self::Latest, Self::Claim, Self::Measurement, Self::About, Self::Binding];
 
     /// Returns its SQL name.
     pub const fn as_str(self) -> &'static str {
@@ -38,6 +40,7 @@ impl IndexTable {
             Self::Claim => "claim",
             Self::Measurement => "measurement",
             Self::About => "about",
+            Self::Binding => "binding",
         }
     }
 
@@ -48,6 +51,7 @@ impl IndexTable {
             Self::Claim => "SELECT * FROM claim ORDER BY blob, run",
             Self::Measurement => "SELECT * FROM measurement ORDER BY digest, run",
             Self::About => "SELECT * FROM about ORDER BY run, seq",
+            Self::Binding => "SELECT * FROM binding ORDER BY seq",
         }
     }
 }
@@ -128,7 +132,12 @@ pub(super) fn apply(db: &Connection, seq: i64, body: &Body) -> Result<(), StoreE
             Some(run) => apply_about(db, seq, run),
             None => Ok(()),
         },
-        Body::Binding(_) => Ok(()),
+        Body::Binding(binding) => {
+            db.prepare_cached("INSERT INTO binding (seq, weights) VALUES (?1, ?2)")
+                .and_then(|mut insert| insert.execute(params![seq, binding.weight_set]))
+                .map_err(database)?;
+            Ok(())
+        }
     }
 }
 

@@ -246,6 +246,17 @@ impl Store {
         Ok((super::schema::expected()?, super::schema::statements(&self.db)?))
     }
 
+    /// Returns the places of the entries that bind weight sets.
+    ///
+    /// # Errors
+    /// What SQLite says.
+    pub(crate) fn binding_entries(&self) -> Result<Vec<i64>, StoreError> {
+        self.db
+            .prepare_cached("SELECT seq FROM binding ORDER BY seq")
+            .and_then(|mut query| query.query_map([], |row| row.get(0))?.collect())
+            .map_err(StoreError::database("look up the bindings"))
+    }
+
     /// Walks every entry in log order.
     ///
     /// # Errors

@@ -1,0 +1,138 @@
+//! Server arguments that a harness saved beside its result (`{"args": ["serve", …], …}`), and settings
+//! that a script asked for (`{"power_cap_w": 100}`).
+//!
+//! An argument that is absent is not a setting that is off: a default belongs to the engine and its
+//! version, and is recorded as such.
+
+use crate::read::json;
+use ledger::adapter::{Companion, ExtractError, Fact, FactKind, Observation, SourceFile};
+use ledger::provenance::argv::read_arguments;
+use serde_json::{Map, Value};
+
+/// The companion.
+#[derive(Debug)]
+pub struct ServerArguments;
+
+/// Options that are a field of their own in the fingerprint, read by `read_arguments`.
+const FIELDS: &[&str] = &[
+    "max_model_len",
+    "context_length",
+    "ctx_size",
+    "tensor_parallel_size",
+    "tp_size",
+    "tp",
+    "pipeline_parallel_size",
+    "pp_size",
+    "data_parallel_size",
+    "dp_size",
+    "quantization",
+    "kv_cache_dtype",
+    "nnodes",
+];
+
+/// Options that say where the server listens and what it is called; no condition of a measurement.
+const NO_CONDITIONS: &[&str] =
+    &["model", "model_path", "host", "port", "served_model_name", "api_key", "alias"];
+
+impl Companion for ServerArguments {
+    fn id(&self) -> &'static str {
+        "server-arguments"
+    }
+
+    fn version(&self) -> u32 {
+        1
+    }
+
+    fn title(&self) -> &'static str {
+        "saved server arguments or requested settings"
+    }
+
+    fn detect(&self, file: &SourceFile<'_>) -> Option<String> {
+        let outline = &file.outline;
+        if outline.is_array || file.text.len() > 1 << 20 {
+            return None;
+        }
+        if outline.has("args") && (outline.has("engine") || outline.has("server_start_id")) {
+            return Some("it has args beside engine or server_start_id".to_owned());
+        }
+        let is_request = outline.keys.len() == 1 && outline.has("power_cap_w");
+        is_request.then(|| "it asks for a power cap".to_owned())
+    }
+
+    fn observe(&self, files: &[SourceFile<'_>]) -> Result<Observation, ExtractError> {
+        let mut observation = Observation::default();
+        for file in files {
+            for document in json::split(file.text).documents {
+                let saved: Map<String, Value> = json::parse(&document)?;
+                if let Some(cap) = saved.get("power_cap_w") {
+                    let place = format!("{}: power_cap_w", file.name);
+                    observation.facts.push(Fact::new(
+                        FactKind::Requested,
+                        "power.cap_w",
+                        cap.clone(),
+                        &place,
+                    ));
+                }
+                arguments(&saved, file.name, &mut observation);
+            }
+        }
+        Ok(observation)
+    }
+}
+
+fn arguments(saved: &Map<String, Value>, file: &str, observation: &mut Observation) {
+    let Some(args) = saved.get("args").and_then(Value::as_array) else { return };
+    let argv: Vec<String> = args.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+    for fact in read_arguments(&argv) {
+        if let Some(option) = fact.option {
+            let place = format!("{file}: args {option}");
+            observation.facts.push(Fact::new(FactKind::Stated, fact.path, fact.value, &place));
+        }
+    }
+    for (index, word) in argv.iter().enumerate() {
+        let Some(option) = word.strip_prefix("--") else { continue };
+        let (option, inline) =
+            option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value)));
+        let name = option.replace('-', "_");
+        if FIELDS.contains(&name.as_str()) || NO_CONDITIONS.contains(&name.as_str()) {
+            continue;
+        }
+        let next = argv.get(index + 1).map(String::as_str).filter(|next| !next.starts_with("--"));
+        let value = inline.or(next).map_or(Value::Bool(true), typed);
+        let place = format!("{file}: args --{option}");
+        observation.facts.push(Fact::new(
+            FactKind::Stated,
+            &format!("conditions.{name}"),
+            value,
+            &place,
+        ));
+    }
+    for (key, value) in saved {
+        match key.as_str() {
+            "prefix_caching_flag" => {
+                let place = format!("{file}: prefix_caching_flag");
+                let text = value.as_str().unwrap_or_default();
+                let state = if text.contains("default: on") { "engine default: on" } else { text };
+                observation.facts.push(Fact::new(
+                    FactKind::Stated,
+                    "conditions.prefix_caching",
+                    state,
+                    &place,
+                ));
+            }
+            "server_start_id" | "started_at" | "engine" | "revision" => {
+                observation
+                    .observed
+                    .insert(format!("server_{}", key.trim_start_matches("server_")), value.clone());
+            }
+            _ => {}
+        }
+    }
+}
+
+fn typed(text: &str) -> Value {
+    serde_json::from_str(text)
+        .ok()
+        .filter(|value: &Value| value.is_number() || value.is_boolean())
+        .unwrap_or_else(|| text.into())
+}
