@@ -519,6 +519,63 @@ pub struct RunBody {
     pub replaces: Option<String>,
 }
 
+impl RunBody {
+    /// True when what was asked for is not what was loaded or in force, in a name or in a setting.
+    pub fn differs(&self) -> bool {
+        let name = self.provenance.as_ref().is_some_and(|proof| {
+            let requested = &proof.requested;
+            !proof.labels.is_empty() && !proof.labels.contains(requested)
+        });
+        let label = self.labels.get("model.id").is_some_and(|names| {
+            let model = self.fingerprint.pointer("/model/id").and_then(Value::as_str);
+            names.iter().any(|name| Some(name.as_str()) != model)
+        });
+        let is_off = |setting: &Setting| {
+            setting.effective.as_ref().is_some_and(|value| *value != setting.requested)
+        };
+        let finding = self
+            .findings
+            .iter()
+            .any(|finding| finding.code == crate::finding::Code::DeclaredNotObserved);
+        name || label || finding || self.circumstances.settings.iter().any(is_off)
+    }
+
+    /// Writes one line of the run's main metrics.
+    pub fn headline(&self) -> String {
+        HEADLINES
+            .iter()
+            .filter_map(|name| self.headline_of(name))
+            .take(2)
+            .collect::<Vec<_>>()
+            .join(", ")
+    }
+
+    /// Of several cells the first that has the metric.
+    fn headline_of(&self, name: &str) -> Option<String> {
+        self.cells.iter().find_map(|cell| {
+            let metric = cell.metrics.iter().find(|metric| metric.name == name)?;
+            let (_, value) = metric.headline()?;
+            let unit = &crate::metric::find_definition(name)?.unit;
+            let cell = if self.cells.len() > 1 { format!("@{}", cell.id) } else { String::new() };
+            Some(format!("{name}{cell} {} {unit}", crate::quantity::rounded(value)))
+        })
+    }
+}
+
+/// Metrics that a one-line summary shows, best first.
+const HEADLINES: [&str; 10] = [
+    "decode_tok_s",
+    "output_tok_s",
+    "total_tok_s",
+    "prefill_tok_s",
+    "ttft_ms",
+    "time_to_first_visible_ms",
+    "tpot_ms",
+    "pass_rate",
+    "accuracy",
+    "e2e_ms",
+];
+
 /// The body of a correction of labels.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

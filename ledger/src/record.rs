@@ -2,10 +2,12 @@
 //! judges and stores nothing; then a commit, which appends plans in one transaction or not at all.
 
 mod assemble;
+mod batch;
 mod commit;
 mod extract;
 mod files;
 
+pub use batch::record_batch;
 pub use commit::{Recorded, commit};
 
 use crate::adapter::Formats;
@@ -153,4 +155,14 @@ pub fn plan(
     let gathered = files::gather(request, store, advance)?;
     let extracted = extract::extract(request, &gathered, &surroundings.formats).map_err(refuse)?;
     assemble::assemble(request, surroundings, gathered, extracted)
+}
+
+/// Counts the runs that the result files of a request hold.
+///
+/// # Errors
+/// As [`plan`].
+pub fn count_runs(request: &RecordRequest, formats: &Formats) -> Result<usize, RecordError> {
+    let gathered = files::gather(request, None, &mut |_| {})?;
+    extract::count_runs(request, &gathered, formats)
+        .map_err(|findings| RecordError::Refused(Refusal::input(&request.source, findings)))
 }

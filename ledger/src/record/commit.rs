@@ -49,29 +49,58 @@ pub fn commit(
     store: &mut Store,
     plans: Vec<Plan>,
 ) -> Result<Result<Vec<Recorded>, Vec<Refusal>>, StoreError> {
-    let prepared = prepare(store, plans)?;
-    let append = store.begin()?;
-    let mut outcomes = Vec::with_capacity(prepared.len());
-    let mut refusals = Vec::new();
-    for (plan, blobs) in prepared {
-        match commit_one(&append, plan, blobs)? {
-            Ok(recorded) => outcomes.push(recorded),
-            Err(refusal) => refusals.push(refusal),
-        }
-    }
-    if !refusals.is_empty() {
-        return Ok(Err(refusals));
-    }
-    append.commit()?;
-    Ok(Ok(outcomes))
+    let prepared = prepare(store, plans, &mut HashSet::new())?;
+    let mut batch = Batch::begin(store)?;
+    batch.add(prepared)?;
+    batch.finish()
 }
 
-type Prepared = (Plan, Vec<PreparedBlob>);
+/// A plan with its new blobs compressed.
+pub(super) type Prepared = (Plan, Vec<PreparedBlob>);
 
-/// Compresses, on all cores, what the ledger does not hold yet. A blob that another process stores
-/// meanwhile is compressed twice and stored once.
-fn prepare(store: &Store, plans: Vec<Plan>) -> Result<Vec<Prepared>, StoreError> {
-    let mut seen = HashSet::new();
+/// Runs that become visible together.
+pub(super) struct Batch<'store> {
+    append: Append<'store>,
+    outcomes: Vec<Recorded>,
+    refusals: Vec<Refusal>,
+}
+
+impl<'store> Batch<'store> {
+    pub(super) fn begin(store: &'store mut Store) -> Result<Self, StoreError> {
+        Ok(Self { append: store.begin()?, outcomes: Vec::new(), refusals: Vec::new() })
+    }
+
+    pub(super) fn add(&mut self, prepared: Vec<Prepared>) -> Result<(), StoreError> {
+        for (plan, blobs) in prepared {
+            match commit_one(&self.append, plan, blobs)? {
+                Ok(recorded) => self.outcomes.push(recorded),
+                Err(refusal) => self.refusals.push(refusal),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn refuse(&mut self, refusal: Refusal) {
+        self.refusals.push(refusal);
+    }
+
+    /// Commits, or drops everything when one run was refused.
+    pub(super) fn finish(self) -> Result<Result<Vec<Recorded>, Vec<Refusal>>, StoreError> {
+        if !self.refusals.is_empty() {
+            return Ok(Err(self.refusals));
+        }
+        self.append.commit()?;
+        Ok(Ok(self.outcomes))
+    }
+}
+
+/// Compresses, on all cores, what the ledger does not hold yet and `seen` does not name. A blob that
+/// another process stores meanwhile is compressed twice and stored once.
+pub(super) fn prepare(
+    store: &Store,
+    plans: Vec<Plan>,
+    seen: &mut HashSet<BlobId>,
+) -> Result<Vec<Prepared>, StoreError> {
     let mut wanted: Vec<Vec<PlannedBlob>> = Vec::with_capacity(plans.len());
     let mut bare = Vec::with_capacity(plans.len());
     for mut plan in plans {

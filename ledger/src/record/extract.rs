@@ -77,6 +77,37 @@ pub(super) fn extract(
     if findings.is_empty() { Ok(extracted) } else { Err(findings) }
 }
 
+/// Counts the runs of the result file that holds several, or of all of them together.
+pub(super) fn count_runs(
+    request: &RecordRequest,
+    gathered: &Gathered,
+    formats: &Formats,
+) -> Result<usize, Vec<Finding>> {
+    let (texts, undecoded) = decode_all(gathered);
+    check_names(request, &texts, formats)?;
+    let mut counts = Vec::new();
+    for file in texts.iter().map(look).filter(|file| is_wanted(request, file.text)) {
+        let Some(adapter) =
+            find_adapter(request, &file, formats).map_err(|finding| vec![finding])?
+        else {
+            continue;
+        };
+        let read = adapter.extract(&file.source).map_err(|error| {
+            vec![Finding::refusal(Code::MalformedResult, &file.text.name, error.to_string())]
+        })?;
+        counts.push(read.runs.len());
+    }
+    match counts.as_slice() {
+        [count] => Ok(*count),
+        [] => Err(no_result(&texts, undecoded, formats)),
+        several => {
+            let message =
+                format!("{} result files; name the one to split with `--result`", several.len());
+            Err(vec![Finding::refusal(Code::RunsAmbiguous, "", message)])
+        }
+    }
+}
+
 type Undecoded = Vec<(String, DecodeError)>;
 
 fn decode_all(gathered: &Gathered) -> (Vec<Text<'_>>, Undecoded) {

@@ -108,13 +108,28 @@ fn read_document(path: &Path) -> Result<Document, RecordError> {
     Ok(Document { name: name.unwrap_or_default(), bytes })
 }
 
+/// Largest result file that is read whole, in bytes.
+const RESULT_LIMIT: u64 = 1 << 30;
+
+/// A large file is read whole only if its start looks like JSON: traces and logs are streamed.
+fn may_be_result(file: &FoundFile) -> io::Result<bool> {
+    if file.size_bytes() > RESULT_LIMIT {
+        return Ok(false);
+    }
+    let mut head = Vec::new();
+    file.open()?.take(64 << 10).read_to_end(&mut head)?;
+    let text = head.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+    let is_marked = head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]);
+    Ok(is_marked || crate::outline::find_json(text.trim_start_matches('\u{feff}')).is_some())
+}
+
 /// Reads one file; `None` when it changed meanwhile.
 fn read(
     file: &FoundFile,
     store: Option<&Store>,
     advance: &mut dyn FnMut(u64),
 ) -> io::Result<Option<(PlannedBlob, u64)>> {
-    if file.size_bytes() <= STREAM_LIMIT {
+    if file.size_bytes() <= STREAM_LIMIT || may_be_result(file)? {
         let Some(bytes) = file.read()? else { return Ok(None) };
         advance(bytes.len() as u64);
         let size_bytes = bytes.len() as u64;

@@ -20,7 +20,7 @@ use tempfile::NamedTempFile;
 pub const ROW_LIMIT: usize = 1 << 20;
 
 /// Files larger than this, in bytes, are never held in memory whole.
-pub const STREAM_LIMIT: u64 = 16 << 20;
+pub const STREAM_LIMIT: u64 = 8 << 20;
 
 /// zstd level. Level 3 compresses at the speed of the disks this runs on; frames are found by the
 /// hash of their content, so another level later changes nothing that is stored.

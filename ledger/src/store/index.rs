@@ -275,7 +275,7 @@ fn advance_latest(
     )
     .and_then(|mut insert| {
         let validity = run.validity.as_str();
-        let line = headline(run);
+        let line = run.headline();
         insert.execute(params![candidate, config, task, hardware, measured_at, seq, key, validity, line])
     })
     .map_err(database)?;
@@ -362,34 +362,6 @@ fn refresh_latest(db: &Connection, subject: &Subject) -> Result<(), StoreError> 
     )
     .map_err(database)?;
     Ok(())
-}
-
-/// Metrics that a one-line summary shows, best first.
-const HEADLINES: [&str; 10] = [
-    "decode_tok_s",
-    "output_tok_s",
-    "total_tok_s",
-    "prefill_tok_s",
-    "ttft_ms",
-    "time_to_first_visible_ms",
-    "tpot_ms",
-    "pass_rate",
-    "accuracy",
-    "e2e_ms",
-];
-
-/// Writes one line of a run's main metrics; of several cells the first that has the metric.
-pub(crate) fn headline(run: &RunBody) -> String {
-    let parts = HEADLINES.iter().filter_map(|name| {
-        run.cells.iter().find_map(|cell| {
-            let metric = cell.metrics.iter().find(|metric| metric.name == *name)?;
-            let (_, value) = metric.headline()?;
-            let unit = &crate::metric::find_definition(name)?.unit;
-            let cell = if run.cells.len() > 1 { format!("@{}", cell.id) } else { String::new() };
-            Some(format!("{name}{cell} {} {unit}", crate::quantity::rounded(value)))
-        })
-    });
-    parts.take(2).collect::<Vec<_>>().join(", ")
 }
 
 fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
