@@ -147,7 +147,7 @@ const fn store_code(error: &StoreError) -> &'static str {
 impl From<RecordError> for Failure {
     fn from(error: RecordError) -> Self {
         match error {
-            RecordError::Refused(refusal) => refused(&[refusal]),
+            RecordError::Refused(refusal) => refused(&[refusal], false),
             RecordError::Store(error) => error.into(),
             RecordError::Io { ref path, ref source } => {
                 let is_input = source.kind() == std::io::ErrorKind::NotFound;
@@ -183,14 +183,14 @@ impl From<RestoreError> for Failure {
     }
 }
 
-/// Reports refused runs, several at once when several were asked for.
-pub(crate) fn refused(refusals: &[Refusal]) -> Failure {
+/// Reports refused runs; of a batch each finding says which folder it is about.
+pub(crate) fn refused(refusals: &[Refusal], is_batch: bool) -> Failure {
     let all: Vec<Finding> = refusals
         .iter()
         .flat_map(|refusal| {
             refusal.findings.iter().map(|finding| {
                 let mut finding = finding.clone();
-                if refusals.len() > 1 {
+                if is_batch {
                     let source = refusal
                         .source
                         .file_name()
@@ -208,9 +208,10 @@ pub(crate) fn refused(refusals: &[Refusal]) -> Failure {
         Some(finding) => finding.code.as_str(),
         None => "refused",
     };
-    let what = match refusals.len() {
-        1 => "run was not recorded".to_owned(),
-        count => format!("no run was recorded: {count} of them are refused"),
+    let what = if is_batch {
+        format!("no run was recorded, because {} of them are refused", refusals.len())
+    } else {
+        "run was not recorded".to_owned()
     };
     let why = match (is_unverified, all.len()) {
         (true, _) => "nothing proves which weights were loaded".to_owned(),

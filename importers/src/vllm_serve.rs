@@ -104,7 +104,7 @@ impl Adapter for VllmServe {
 }
 
 fn describe(record: &ServeFile) -> String {
-    match (record.max_concurrency, record.rate()) {
+    match (record.count("max_concurrency"), record.rate()) {
         (Some(concurrency), _) => format!("concurrency {concurrency}"),
         (None, Some(rate)) => format!("rate {rate}"),
         (None, None) => "rate unbounded".to_owned(),
@@ -131,7 +131,7 @@ fn run(record: &ServeFile) -> Result<ExtractedRun, ExtractError> {
     }
     let rate = record.rate().map_or_else(|| Value::from("unbounded"), Value::from);
     fact(FactKind::Stated, "conditions.request_rate", rate);
-    if let Some(burstiness) = record.burstiness {
+    if let Some(burstiness) = record.number("burstiness") {
         fact(FactKind::Stated, "conditions.burstiness", burstiness.into());
     }
     // Keys that `--metadata K=V` put at the top level, and settings of later versions.
@@ -145,7 +145,8 @@ fn run(record: &ServeFile) -> Result<ExtractedRun, ExtractError> {
                 fact(FactKind::Stated, &format!("conditions.{field}"), value.clone());
             }
             _ => {
-                if !value.is_array() && !value.is_object() && !value.is_null() {
+                let is_plain = !value.is_array() && !value.is_object() && !value.is_null();
+                if is_plain && !is_result(key) {
                     run.observed.insert(key.clone(), value.clone());
                 }
             }
@@ -154,10 +155,34 @@ fn run(record: &ServeFile) -> Result<ExtractedRun, ExtractError> {
     if let Some(label) = record.label.as_ref().filter(|label| !label.is_empty()) {
         run.observed.insert("label".to_owned(), label.as_str().into());
     }
-    if record.spec_acceptance_percent.is_some() {
+    if record.number("spec_decode_acceptance_rate").is_some() {
         run.observed.insert("spec_accept_rate_unit".to_owned(), "percent".into());
     }
     Ok(run)
+}
+
+/// True for a key of the summary that is a metric and stands in the cell already.
+fn is_result(key: &str) -> bool {
+    key.ends_with("_ms")
+        || key.ends_with("_throughput")
+        || key.starts_with("request_goodput")
+        || key.starts_with("spec_decode_")
+        || matches!(
+            key,
+            "max_output_tokens_per_s"
+                | "rtfx"
+                | "request_rate"
+                | "burstiness"
+                | "max_concurrency"
+                | "num_prompts"
+                | "completed"
+                | "failed"
+                | "duration"
+                | "total_input_tokens"
+                | "total_output_tokens"
+                | "random_input_len"
+                | "random_output_len"
+        )
 }
 
 /// Turns `20260816-160853` into `2026-08-16T16:08:53`, local time of an unnamed zone.

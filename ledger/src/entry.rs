@@ -514,12 +514,20 @@ pub struct RunBody {
     /// Every caution, with the cell or metric it belongs to.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
+    /// What was given on the command line beside the manifest.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub given_beside: Vec<String>,
     /// Key of the retracted run this one replaces, in hex.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<String>,
 }
 
 impl RunBody {
+    /// True when the run follows from its files alone.
+    pub fn is_plain(&self) -> bool {
+        self.given_beside.is_empty()
+    }
+
     /// True when what was asked for is not what was loaded or in force, in a name or in a setting.
     pub fn differs(&self) -> bool {
         let name = self.provenance.as_ref().is_some_and(|proof| {

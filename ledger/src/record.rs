@@ -6,6 +6,7 @@ mod batch;
 mod commit;
 mod extract;
 mod files;
+mod known;
 
 pub use batch::record_batch;
 pub use commit::{Recorded, commit};
@@ -80,6 +81,21 @@ impl PlannedBlob {
     }
 }
 
+/// What planning came to.
+#[derive(Debug)]
+pub enum Planned {
+    /// A run that can be appended, if it is not there yet.
+    Run(Box<Plan>),
+    /// The same files with the same manifest and provenance were recorded before by this program, so
+    /// that the run would be the same.
+    Known {
+        /// Its key.
+        key: RunKey,
+        /// Every file it names, so that a damaged one is mended.
+        blobs: Vec<PlannedBlob>,
+    },
+}
+
 /// A run that can be appended.
 #[derive(Debug)]
 pub struct Plan {
@@ -150,11 +166,17 @@ pub fn plan(
     surroundings: &Surroundings<'_>,
     store: Option<&Store>,
     advance: &mut dyn FnMut(u64),
-) -> Result<Plan, RecordError> {
+) -> Result<Planned, RecordError> {
     let refuse = |findings| RecordError::Refused(Refusal::input(&request.source, findings));
     let gathered = files::gather(request, store, advance)?;
+    if let Some(store) = store
+        && let Some(key) = known::find_known(store, request, &gathered, surroundings)?
+    {
+        return Ok(Planned::Known { key, blobs: gathered.into_blobs() });
+    }
     let extracted = extract::extract(request, &gathered, &surroundings.formats).map_err(refuse)?;
     assemble::assemble(request, surroundings, gathered, extracted)
+        .map(|plan| Planned::Run(Box::new(plan)))
 }
 
 /// Counts the runs that the result files of a request hold.

@@ -80,7 +80,7 @@ fn write(store: &Store, blob: &BlobId, path: &Path) -> Result<u64, RestoreError>
             RestoreError::Store(StoreError::io("create", path)(error))
         }
     })?;
-    let mut writer = BufWriter::with_capacity(256 << 10, file);
+    let mut writer = BufWriter::with_capacity(32 << 10, file);
     let copied = store.copy_blob(blob, &mut writer);
     let flushed = writer.flush().map_err(StoreError::io("write", path));
     match copied.and_then(|length| flushed.map(|()| length)) {

@@ -74,7 +74,7 @@ impl Store {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let db = Connection::open_with_flags(&path, flags)
             .map_err(StoreError::database("open the ledger"))?;
-        configure(&db)?;
+        configure(&db).map_err(|error| not_a_database(error, &path))?;
         schema::check(&db, &path, access)?;
         Ok(Self { folder: folder.to_owned(), db })
     }
@@ -90,7 +90,7 @@ impl Store {
             durable::create_folder(&part).map_err(StoreError::io("create", &part))?;
         }
         let mut db = Connection::open(&path).map_err(StoreError::database("create the ledger"))?;
-        configure(&db)?;
+        configure(&db).map_err(|error| not_a_database(error, &path))?;
         let made = schema::create(&mut db)?;
         if made {
             durable::sync_folder(folder).map_err(StoreError::io("sync", folder))?;
@@ -131,6 +131,21 @@ impl Append<'_> {
     /// What SQLite says; the ledger is then as it was before.
     pub fn commit(self) -> Result<(), StoreError> {
         self.transaction.commit().map_err(StoreError::database("commit"))
+    }
+}
+
+/// The first statement on a file that is no database says so.
+fn not_a_database(error: StoreError, path: &Path) -> StoreError {
+    match error {
+        StoreError::Database { source, .. }
+            if source.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase) =>
+        {
+            StoreError::NotALedger {
+                path: path.to_owned(),
+                problem: "it is no SQLite database".to_owned(),
+            }
+        }
+        other => other,
     }
 }
 

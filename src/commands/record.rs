@@ -10,7 +10,7 @@ use ledger::amend::read_bindings;
 use ledger::entry::BindingBody;
 use ledger::finding::{Finding, Severity};
 use ledger::id::RunKey;
-use ledger::record::{self, RecordRequest, Recorded, Surroundings};
+use ledger::record::{self, Planned, RecordRequest, Recorded, Surroundings};
 use ledger::store::{Access, Store};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -116,7 +116,7 @@ fn record_one(
     let bar = progress::bytes(context.shows_progress, folder_bytes(&request.source), "hashing");
     let plan = record::plan(request, surroundings, Some(store), &mut |bytes| bar.inc(bytes));
     bar.finish_and_clear();
-    record::commit(store, vec![plan?])?.map_err(|refusals| refused(&refusals))
+    record::commit(store, vec![plan?])?.map_err(|refusals| refused(&refusals, false))
 }
 
 fn record_all(
@@ -144,7 +144,7 @@ fn record_all(
                         outcomes.len()
                     ));
                 }
-                return Err(refused(&refusals));
+                return Err(refused(&refusals, true));
             }
         }
     }
@@ -173,7 +173,10 @@ fn dry_run(
     let surroundings = surroundings(context, &bindings);
     let mut answers = Vec::new();
     for request in requests {
-        let plan = record::plan(request, &surroundings, None, &mut |_| {})?;
+        // Without a store nothing is looked up and the plan is always whole.
+        let Planned::Run(plan) = record::plan(request, &surroundings, None, &mut |_| {})? else {
+            continue;
+        };
         if arguments.format == Format::Json {
             answers.push(json!({"key": plan.key.to_string(), "outcome": "dry-run", "source": shown(&request.source),
                 "findings": findings::to_json(&plan.body.findings)}));

@@ -29,7 +29,7 @@ const TPOT_SHARE: f64 = 0.5;
 /// Extracts the cell.
 pub(super) fn cell(record: &ServeFile) -> Result<Cell, ExtractError> {
     let mut cell = Cell::default();
-    if let Some(concurrency) = record.max_concurrency {
+    if let Some(concurrency) = record.count("max_concurrency") {
         cell.parameters.insert("concurrency".to_owned(), concurrency.into());
     }
     if let Some(rate) = record.rate() {
@@ -38,7 +38,7 @@ pub(super) fn cell(record: &ServeFile) -> Result<Cell, ExtractError> {
     count(record, &mut cell);
     tokens(record, &mut cell);
     check_lengths(record)?;
-    if cell.requests.completed == Some(0) || record.total_output_tokens == Some(0) {
+    if cell.requests.completed == Some(0) || record.count("total_output_tokens") == Some(0) {
         // Zeros of a run in which nothing was produced are no measurement.
         cell.push_missing("ttft_ms", "nothing was generated");
         cell.push_missing("output_tok_s", "nothing was generated");
@@ -56,11 +56,11 @@ pub(super) fn cell(record: &ServeFile) -> Result<Cell, ExtractError> {
 
 fn count(record: &ServeFile, cell: &mut Cell) {
     let requests = &mut cell.requests;
-    requests.asked = record.num_prompts;
-    requests.completed = record.completed;
-    requests.failed = record.failed;
+    requests.asked = record.count("num_prompts");
+    requests.completed = record.count("completed");
+    requests.failed = record.count("failed");
     if let (None, Some(asked), Some(completed)) =
-        (record.failed, record.num_prompts, record.completed)
+        (record.count("failed"), record.count("num_prompts"), record.count("completed"))
     {
         requests.failed = Some(asked.saturating_sub(completed));
         requests.failed_origin = CountOrigin::Derived;
@@ -84,13 +84,13 @@ fn statuses(record: &ServeFile) -> impl Iterator<Item = RequestStatus> + '_ {
 
 fn tokens(record: &ServeFile, cell: &mut Cell) {
     let per_request = |total: Option<u64>| {
-        let completed = record.completed.filter(|completed| *completed > 0)?;
+        let completed = record.count("completed").filter(|completed| *completed > 0)?;
         Some(total? as f64 / completed as f64)
     };
-    cell.tokens.prompt_total = record.total_input_tokens;
-    cell.tokens.output_total = record.total_output_tokens;
-    cell.tokens.prompt_mean = per_request(record.total_input_tokens);
-    cell.tokens.output_mean = per_request(record.total_output_tokens);
+    cell.tokens.prompt_total = record.count("total_input_tokens");
+    cell.tokens.output_total = record.count("total_output_tokens");
+    cell.tokens.prompt_mean = per_request(record.count("total_input_tokens"));
+    cell.tokens.output_mean = per_request(record.count("total_output_tokens"));
     for key in ["random_input_len", "random_output_len"] {
         let planned = record.rest.get(key).and_then(crate::read::number::to_count);
         match key {
@@ -128,15 +128,15 @@ fn system_rates(record: &ServeFile, cell: &mut Cell) {
     cell.push(Metric::new("duration_s").with_given(
         Statistic::Value,
         Unit::Seconds,
-        record.duration,
+        record.number("duration"),
         "duration",
     ));
 }
 
 fn speculation(record: &ServeFile, cell: &mut Cell) {
     let computed = record
-        .spec_accepted_tokens
-        .zip(record.spec_draft_tokens)
+        .number("spec_decode_accepted_tokens")
+        .zip(record.number("spec_decode_draft_tokens"))
         .filter(|(_, drafted)| *drafted > 0.0)
         .map(|(accepted, drafted)| accepted / drafted);
     let metric = match computed {
@@ -149,7 +149,7 @@ fn speculation(record: &ServeFile, cell: &mut Cell) {
         None => Metric::new("spec_accept_rate").with_given(
             Statistic::Value,
             Unit::Percent,
-            record.spec_acceptance_percent,
+            record.number("spec_decode_acceptance_rate"),
             "spec_decode_acceptance_rate",
         ),
     };
@@ -157,7 +157,7 @@ fn speculation(record: &ServeFile, cell: &mut Cell) {
     cell.push(Metric::new("spec_accept_length").with_given(
         Statistic::Value,
         Unit::Canonical,
-        record.spec_acceptance_length,
+        record.number("spec_decode_acceptance_length"),
         "spec_decode_acceptance_length",
     ));
 }
@@ -182,7 +182,7 @@ fn summary_latencies(record: &ServeFile, cell: &mut Cell) {
         [("ttft_ms", "ttft"), ("tpot_ms", "tpot"), ("itl_ms", "itl"), ("e2e_ms", "e2el")]
             .map(|(metric, key)| given(record, metric, key));
     let mean = |metric: &Metric| metric.given.get(&Statistic::Mean).map(|given| given.value);
-    let is_speculative = record.spec_acceptance_length.is_some();
+    let is_speculative = record.number("spec_decode_acceptance_length").is_some();
     let disagree = mean(&tpot)
         .zip(mean(&itl))
         .filter(|(tpot, itl)| *tpot < TPOT_SHARE * itl && !is_speculative);
@@ -296,6 +296,10 @@ fn hide(cell: &mut Cell, hidden: Vec<u64>, ttft: &[f64]) {
 }
 
 fn check_and_push(cell: &mut Cell, metric: Metric) {
+    if metric.given.is_empty() {
+        cell.push(metric);
+        return;
+    }
     let computed = ledger::summary::compute(&metric.samples);
     for (statistic, given) in &metric.given {
         let Some(own) = computed.get(statistic).map(|value| value.get()) else { continue };

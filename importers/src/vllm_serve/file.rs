@@ -1,16 +1,14 @@
 //! The file as it is written. Arrays of numbers are read as such, generated texts only for whether
 //! they are empty.
 
-use crate::read::number::{loose, loose_count};
-use serde::de::{IgnoredAny, SeqAccess, Visitor};
+use serde::de::{Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 /// One result record. Unknown keys are kept: `--metadata` puts a user's own at the top level.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Default)]
 pub(super) struct ServeFile {
     pub(super) date: Option<String>,
     pub(super) backend: Option<String>,
@@ -18,49 +16,78 @@ pub(super) struct ServeFile {
     pub(super) label: Option<String>,
     pub(super) model_id: String,
     pub(super) tokenizer_id: Option<String>,
-    #[serde(deserialize_with = "loose_count")]
-    pub(super) num_prompts: Option<u64>,
-    pub(super) request_rate: Value,
-    #[serde(deserialize_with = "loose")]
-    pub(super) burstiness: Option<f64>,
-    #[serde(deserialize_with = "loose_count")]
-    pub(super) max_concurrency: Option<u64>,
-    #[serde(deserialize_with = "loose")]
-    pub(super) duration: Option<f64>,
-    #[serde(deserialize_with = "loose_count")]
-    pub(super) completed: Option<u64>,
-    #[serde(deserialize_with = "loose_count")]
-    pub(super) failed: Option<u64>,
-    #[serde(deserialize_with = "loose_count")]
-    pub(super) total_input_tokens: Option<u64>,
-    #[serde(deserialize_with = "loose_count")]
-    pub(super) total_output_tokens: Option<u64>,
-    #[serde(rename = "spec_decode_acceptance_rate", deserialize_with = "loose")]
-    pub(super) spec_acceptance_percent: Option<f64>,
-    #[serde(rename = "spec_decode_acceptance_length", deserialize_with = "loose")]
-    pub(super) spec_acceptance_length: Option<f64>,
-    #[serde(rename = "spec_decode_draft_tokens", deserialize_with = "loose")]
-    pub(super) spec_draft_tokens: Option<f64>,
-    #[serde(rename = "spec_decode_accepted_tokens", deserialize_with = "loose")]
-    pub(super) spec_accepted_tokens: Option<f64>,
     pub(super) input_lens: Vec<u64>,
     pub(super) output_lens: Vec<u64>,
     pub(super) ttfts: Vec<Option<f64>>,
     pub(super) itls: Vec<Vec<Option<f64>>>,
     pub(super) errors: Vec<Option<String>>,
-    #[serde(rename = "generated_texts", deserialize_with = "emptiness")]
     pub(super) empty_texts: Option<Vec<bool>>,
-    pub(super) start_times: Option<IgnoredAny>,
-    pub(super) latencies: Option<IgnoredAny>,
-    pub(super) queue_times: Option<IgnoredAny>,
-    #[serde(flatten)]
     pub(super) rest: BTreeMap<String, Value>,
 }
 
+/// Read by hand, because `serde(flatten)` would buffer the arrays of a large file twice.
+impl<'de> Deserialize<'de> for ServeFile {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        struct Record;
+        impl<'de> Visitor<'de> for Record {
+            type Value = ServeFile;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a result record")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<ServeFile, A::Error> {
+                let mut file = ServeFile::default();
+                let mut seen = BTreeSet::new();
+                while let Some(key) = members.next_key::<String>()? {
+                    if !seen.insert(key.clone()) {
+                        return Err(A::Error::custom(format!("key `{key}` stands twice")));
+                    }
+                    file.take(key, &mut members)?;
+                }
+                Ok(file)
+            }
+        }
+        reader.deserialize_map(Record)
+    }
+}
+
 impl ServeFile {
+    fn take<'de, A: MapAccess<'de>>(
+        &mut self,
+        key: String,
+        members: &mut A,
+    ) -> Result<(), A::Error> {
+        match key.as_str() {
+            "date" => self.date = members.next_value()?,
+            "backend" => self.backend = members.next_value()?,
+            "endpoint_type" => self.endpoint_type = members.next_value()?,
+            "label" => self.label = members.next_value()?,
+            "model_id" => self.model_id = members.next_value()?,
+            "tokenizer_id" => self.tokenizer_id = members.next_value()?,
+            "input_lens" => self.input_lens = members.next_value()?,
+            "output_lens" => self.output_lens = members.next_value()?,
+            "ttfts" => self.ttfts = members.next_value()?,
+            "itls" => self.itls = members.next_value()?,
+            "errors" => self.errors = members.next_value()?,
+            "generated_texts" => self.empty_texts = members.next_value::<Emptiness>()?.0,
+            "start_times" | "latencies" | "queue_times" => {
+                members.next_value::<IgnoredAny>()?;
+            }
+            _ => {
+                let value = members.next_value()?;
+                self.rest.insert(key, value);
+            }
+        }
+        Ok(())
+    }
+
     /// Requests per second asked for; `None` when they were sent at once.
     pub(super) fn rate(&self) -> Option<f64> {
-        crate::read::number::to_number(&self.request_rate)
+        self.number("request_rate")
+    }
+
+    /// A whole number under a key of the summary.
+    pub(super) fn count(&self, key: &str) -> Option<u64> {
+        self.rest.get(key).and_then(crate::read::number::to_count)
     }
 
     /// A number under a key of the summary.
@@ -69,26 +96,30 @@ impl ServeFile {
     }
 }
 
-/// Reads a list of texts as whether each is empty, without keeping the texts.
-fn emptiness<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Vec<bool>>, D::Error> {
-    struct Texts;
-    impl<'de> Visitor<'de> for Texts {
-        type Value = Option<Vec<bool>>;
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a list of texts")
-        }
-        fn visit_unit<E>(self) -> Result<Self::Value, E> {
-            Ok(None)
-        }
-        fn visit_seq<A: SeqAccess<'de>>(self, mut texts: A) -> Result<Self::Value, A::Error> {
-            let mut empty = Vec::new();
-            while let Some(text) = texts.next_element::<IsEmpty>()? {
-                empty.push(text.0);
+/// A list of texts, read as whether each is empty and not kept.
+struct Emptiness(Option<Vec<bool>>);
+
+impl<'de> Deserialize<'de> for Emptiness {
+    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
+        struct Texts;
+        impl<'de> Visitor<'de> for Texts {
+            type Value = Emptiness;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of texts")
             }
-            Ok(Some(empty))
+            fn visit_unit<E>(self) -> Result<Emptiness, E> {
+                Ok(Emptiness(None))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut texts: A) -> Result<Emptiness, A::Error> {
+                let mut empty = Vec::new();
+                while let Some(text) = texts.next_element::<IsEmpty>()? {
+                    empty.push(text.0);
+                }
+                Ok(Emptiness(Some(empty)))
+            }
         }
+        reader.deserialize_any(Texts)
     }
-    reader.deserialize_any(Texts)
 }
 
 struct IsEmpty(bool);

@@ -3,8 +3,8 @@
 //! prove them is rejected as unverified whatever else is right.
 
 use super::extract::Extracted;
-use super::files::{Document as RawDocument, Gathered};
-use super::{Plan, PlannedBlob, RecordError, RecordRequest, Refusal, RefusalClass, Surroundings};
+use super::files::{Document as RawDocument, Gathered, bytes_blob};
+use super::{Plan, RecordError, RecordRequest, Refusal, RefusalClass, Surroundings};
 use crate::adapter::{Fact, FactKind};
 use crate::cell::Cell;
 use crate::clock;
@@ -129,18 +129,24 @@ pub(super) fn assemble(
         circumstances,
         validity: validity::derive_validity(&extracted.run.cells, &validity_findings),
         findings: validity_findings,
+        given_beside: given_beside(request),
         replaces: request.replaces.map(|key| key.to_string()),
     };
-    let mut blobs = gathered.blobs;
-    blobs.push(bytes_blob(tree.manifest().into_bytes()));
-    for document in gathered.provenance.into_iter().chain(gathered.manifest) {
-        blobs.push(bytes_blob(document.bytes));
-    }
-    Ok(Plan { source: request.source.clone(), key, body, blobs })
+    Ok(Plan { source: request.source.clone(), key, body, blobs: gathered.into_blobs() })
 }
 
-fn bytes_blob(bytes: Vec<u8>) -> PlannedBlob {
-    PlannedBlob::Bytes(BlobId::of(&bytes), bytes)
+/// What was given beside the manifest, so that the entry says what its fields followed from.
+fn given_beside(request: &RecordRequest) -> Vec<String> {
+    let labels = request.labels.iter().map(|(name, label)| format!("--{name} {label}"));
+    let settings = request.settings.iter().map(|(path, value)| format!("--set {path}={value}"));
+    let results = request.results.iter().map(|path| format!("--result {path}"));
+    let others = [
+        request.measured_at.as_ref().map(|time| format!("--measured-at {time}")),
+        request.adapter.as_ref().map(|id| format!("--adapter {id}")),
+        request.pick.map(|pick| format!("--pick {pick}")),
+        request.failed.as_ref().map(|reason| format!("--failed {reason}")),
+    ];
+    labels.chain(settings).chain(results).chain(others.into_iter().flatten()).collect()
 }
 
 fn has_metrics(cells: &[Cell]) -> bool {

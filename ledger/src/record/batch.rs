@@ -2,7 +2,7 @@
 //! while the ones before them are stored.
 
 use super::commit::{Batch, Prepared, prepare};
-use super::{Plan, RecordError, RecordRequest, Recorded, Refusal, Surroundings, plan};
+use super::{Planned, RecordError, RecordRequest, Recorded, Refusal, Surroundings, plan};
 use crate::store::{Access, Store};
 use rayon::prelude::*;
 use std::collections::HashSet;
@@ -12,7 +12,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 /// Folders that are planned together; bounds memory, since their files are held until compressed.
 const CHUNK: usize = 16;
 
-enum Planned {
+enum Message {
     Runs(Vec<Prepared>),
     Refused(Refusal),
     Failed(RecordError),
@@ -35,9 +35,9 @@ pub fn record_batch(
         let mut batch = Batch::begin(store)?;
         for planned in receive {
             match planned {
-                Planned::Runs(runs) => batch.add(runs)?,
-                Planned::Refused(refusal) => batch.refuse(refusal),
-                Planned::Failed(error) => return Err(error),
+                Message::Runs(runs) => batch.add(runs)?,
+                Message::Refused(refusal) => batch.refuse(refusal),
+                Message::Failed(error) => return Err(error),
             }
         }
         Ok(batch.finish()?)
@@ -50,18 +50,18 @@ fn produce(
     requests: &[RecordRequest],
     surroundings: &Surroundings<'_>,
     advance: &(dyn Fn(u64) + Sync),
-    send: &SyncSender<Planned>,
+    send: &SyncSender<Message>,
 ) {
     let mut seen = HashSet::new();
     let store = match Store::open(folder, Access::Read) {
         Ok(store) => store,
         Err(error) => {
-            let _gone = send.send(Planned::Failed(error.into()));
+            let _gone = send.send(Message::Failed(error.into()));
             return;
         }
     };
     for chunk in requests.chunks(CHUNK) {
-        let outcomes: Vec<Result<Plan, RecordError>> = chunk
+        let outcomes: Vec<Result<Planned, RecordError>> = chunk
             .par_iter()
             .map_init(
                 || Store::open(folder, Access::Read),
@@ -77,16 +77,16 @@ fn produce(
                     plans.push(plan);
                     continue;
                 }
-                Err(RecordError::Refused(refusal)) => Planned::Refused(refusal),
-                Err(error) => Planned::Failed(error),
+                Err(RecordError::Refused(refusal)) => Message::Refused(refusal),
+                Err(error) => Message::Failed(error),
             };
             if send.send(message).is_err() {
                 return;
             }
         }
         let message = match prepare(&store, plans, &mut seen) {
-            Ok(runs) => Planned::Runs(runs),
-            Err(error) => Planned::Failed(error.into()),
+            Ok(runs) => Message::Runs(runs),
+            Err(error) => Message::Failed(error.into()),
         };
         if send.send(message).is_err() {
             return;

@@ -2,7 +2,7 @@
 //! already recorded, is its result file already the evidence of another run). All plans are
 //! appended, or none.
 
-use super::{Plan, PlannedBlob, Refusal};
+use super::{Plan, Planned, PlannedBlob, Refusal};
 use crate::entry::Body;
 use crate::finding::{Code, Finding, Severity};
 use crate::id::{BlobId, RunKey, from_hex};
@@ -47,7 +47,7 @@ impl Recorded {
 /// What the store says.
 pub fn commit(
     store: &mut Store,
-    plans: Vec<Plan>,
+    plans: Vec<Planned>,
 ) -> Result<Result<Vec<Recorded>, Vec<Refusal>>, StoreError> {
     let prepared = prepare(store, plans, &mut HashSet::new())?;
     let mut batch = Batch::begin(store)?;
@@ -55,8 +55,8 @@ pub fn commit(
     batch.finish()
 }
 
-/// A plan with its new blobs compressed.
-pub(super) type Prepared = (Plan, Vec<PreparedBlob>);
+/// A plan (or the key of a known run) with its new blobs compressed.
+pub(super) type Prepared = (Result<Box<Plan>, RunKey>, Vec<PreparedBlob>);
 
 /// Runs that become visible together.
 pub(super) struct Batch<'store> {
@@ -72,7 +72,11 @@ impl<'store> Batch<'store> {
 
     pub(super) fn add(&mut self, prepared: Vec<Prepared>) -> Result<(), StoreError> {
         for (plan, blobs) in prepared {
-            match commit_one(&self.append, plan, blobs)? {
+            let outcome = match plan {
+                Ok(plan) => commit_one(&self.append, *plan, blobs)?,
+                Err(key) => Ok(mend(&self.append, key, blobs)?),
+            };
+            match outcome {
                 Ok(recorded) => self.outcomes.push(recorded),
                 Err(refusal) => self.refusals.push(refusal),
             }
@@ -98,14 +102,21 @@ impl<'store> Batch<'store> {
 /// another process stores meanwhile is compressed twice and stored once.
 pub(super) fn prepare(
     store: &Store,
-    plans: Vec<Plan>,
+    plans: Vec<Planned>,
     seen: &mut HashSet<BlobId>,
 ) -> Result<Vec<Prepared>, StoreError> {
     let mut wanted: Vec<Vec<PlannedBlob>> = Vec::with_capacity(plans.len());
     let mut bare = Vec::with_capacity(plans.len());
-    for mut plan in plans {
+    for planned in plans {
         let mut fresh = Vec::new();
-        for blob in std::mem::take(&mut plan.blobs) {
+        let (plan, blobs) = match planned {
+            Planned::Run(mut plan) => {
+                let blobs = std::mem::take(&mut plan.blobs);
+                (Ok(plan), blobs)
+            }
+            Planned::Known { key, blobs } => (Err(key), blobs),
+        };
+        for blob in blobs {
             let id = blob.id();
             if seen.insert(id) && !store.holds_intact(&id)? {
                 fresh.push(blob);
@@ -128,6 +139,20 @@ fn compress(blob: PlannedBlob) -> Result<PreparedBlob, StoreError> {
             StoreError::Io { action: "compress", path: id.to_string().into(), source }
         }),
     }
+}
+
+/// Stores again what is damaged of a run that is known.
+fn mend(
+    append: &Append<'_>,
+    key: RunKey,
+    blobs: Vec<PreparedBlob>,
+) -> Result<Recorded, StoreError> {
+    let stored = append.store_blobs(blobs)?;
+    Ok(Recorded::Already { key, repaired: count_repaired(&stored) })
+}
+
+fn count_repaired(stored: &[(BlobId, BlobStored)]) -> usize {
+    stored.iter().filter(|(_, outcome)| *outcome == BlobStored::Repaired).count()
 }
 
 fn commit_one(
@@ -182,8 +207,7 @@ fn already(
     if !findings.is_empty() {
         return Err(Refusal::input(plan.source, findings));
     }
-    let repaired = stored.iter().filter(|(_, outcome)| *outcome == BlobStored::Repaired).count();
-    Ok(Recorded::Already { key: plan.key, repaired })
+    Ok(Recorded::Already { key: plan.key, repaired: count_repaired(stored) })
 }
 
 /// Invariant 8: a result file that is the evidence of one run cannot become the evidence of another

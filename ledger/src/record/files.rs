@@ -7,7 +7,7 @@ use crate::collect::{self, CollectError, FoundFile};
 use crate::finding::{Code, Finding};
 use crate::id::BlobId;
 use crate::store::{STREAM_LIMIT, Store};
-use crate::tree::Artifact;
+use crate::tree::{Artifact, Tree};
 use std::fs;
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
@@ -33,6 +33,24 @@ pub(super) struct Gathered {
     pub(super) manifest: Option<Document>,
     /// Provenance documents in the order they were captured.
     pub(super) provenance: Vec<Document>,
+}
+
+impl Gathered {
+    /// Returns every blob that a run of these files names.
+    pub(super) fn into_blobs(self) -> Vec<PlannedBlob> {
+        let tree = Tree::new(self.artifacts);
+        let mut blobs = self.blobs;
+        blobs.push(bytes_blob(tree.manifest().into_bytes()));
+        for document in self.provenance.into_iter().chain(self.manifest) {
+            blobs.push(bytes_blob(document.bytes));
+        }
+        blobs
+    }
+}
+
+/// Takes bytes as a blob.
+pub(super) fn bytes_blob(bytes: Vec<u8>) -> PlannedBlob {
+    PlannedBlob::Bytes(BlobId::of(&bytes), bytes)
 }
 
 const MANIFEST: &str = "run.toml";

@@ -22,11 +22,23 @@ pub fn quantile_of_sorted(sorted: &[f64], p: f64) -> Option<f64> {
     Some(low + (h - below) * (high - low))
 }
 
-/// Returns the `p` quantile of samples in any order.
+/// Returns the `p` quantile of samples in any order, without sorting them all.
 pub fn quantile(samples: &[f64], p: f64) -> Option<f64> {
-    let mut sorted = samples.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    quantile_of_sorted(&sorted, p)
+    if !(0.0..=1.0).contains(&p) {
+        return None;
+    }
+    let h = samples.len().checked_sub(1)? as f64 * p;
+    let mut partly = samples.to_vec();
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "0 <= h <= length - 1"
+    )]
+    let index = h.floor() as usize;
+    let (_, low, above) = partly.select_nth_unstable_by(index, f64::total_cmp);
+    let low = *low;
+    let high = above.iter().copied().min_by(f64::total_cmp).unwrap_or(low);
+    Some(low + (h - h.floor()) * (high - low))
 }
 
 /// Returns the median of samples in any order.

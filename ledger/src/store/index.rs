@@ -6,7 +6,7 @@ use super::log::{for_each_entry, to_count};
 use super::{Append, Store, StoreError};
 use crate::clock;
 use crate::entry::{Body, CorrectionBody, Evidence, Outcome, Path, RetractionBody, RunBody};
-use crate::id::{FingerprintId, RunKey, from_hex};
+use crate::id::{ArtifactRoot, FingerprintId, RunKey, from_hex};
 use crate::subject::{Subject, SubjectFilter};
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
@@ -458,6 +458,14 @@ impl Store {
     /// What SQLite says.
     pub fn find_run(&self, key: &RunKey) -> Result<Option<RunRow>, StoreError> {
         find_row(&self.db, "key = ?1", [key.as_bytes()])
+    }
+
+    /// Finds the runs of an artifact root.
+    ///
+    /// # Errors
+    /// What SQLite says.
+    pub fn find_runs_by_root(&self, root: &ArtifactRoot) -> Result<Vec<RunRow>, StoreError> {
+        rows(&self.db, "root = ?1 ORDER BY seq", [root.as_bytes()])
     }
 
     /// Finds the run that a person names by eight or more hex digits of its key.

@@ -81,16 +81,8 @@ pub(super) fn check(db: &Connection, path: &Path, access: Access) -> Result<(), 
 }
 
 fn application_id(db: &Connection) -> Result<i64, StoreError> {
-    db.query_row("PRAGMA application_id", [], |row| row.get(0)).map_err(|source| {
-        if source.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase) {
-            StoreError::NotALedger {
-                path: db.path().unwrap_or_default().into(),
-                problem: "it is no SQLite database".to_owned(),
-            }
-        } else {
-            StoreError::database("read the application id")(source)
-        }
-    })
+    db.query_row("PRAGMA application_id", [], |row| row.get(0))
+        .map_err(StoreError::database("read the application id"))
 }
 
 /// Returns the `CREATE` statements that a database of this version holds, as SQLite keeps them:
