@@ -111,7 +111,7 @@ impl Adapter for LlamaBench {
         let runs = runs
             .into_iter()
             .enumerate()
-            .map(|(index, part)| run(part, if count > 1 { Some(index + 1) } else { None }))
+            .map(|(index, part)| run(&part, if count > 1 { Some(index + 1) } else { None }))
             .collect::<Result<_, _>>()?;
         Ok(Extraction { runs, cautions: json::cautions(&found) })
     }
@@ -196,7 +196,7 @@ pub fn test_name(prompt: u64, output: u64, depth: u64) -> String {
     if depth > 0 { format!("{name}@d{depth}") } else { name }
 }
 
-fn run(part: Part, number_of_run: Option<usize>) -> Result<ExtractedRun, ExtractError> {
+fn run(part: &Part, number_of_run: Option<usize>) -> Result<ExtractedRun, ExtractError> {
     let rows = &part.rows;
     let Some(first) = rows.first() else { return Ok(ExtractedRun::default()) };
     let (shared, varying) = settings(rows);

@@ -166,7 +166,7 @@ impl Listing {
                 path.push(b'/');
                 self.visit(&source, &path)?;
             } else if metadata.is_symlink() {
-                self.add_link(path, source);
+                self.add_link(path, &source);
             } else {
                 self.add(path, source, &metadata);
             }
@@ -183,10 +183,10 @@ impl Listing {
         self.files.push(FoundFile { path, source, stamp: Stamp::of(metadata) });
     }
 
-    fn add_link(&mut self, path: Vec<u8>, source: PathBuf) {
+    fn add_link(&mut self, path: Vec<u8>, source: &Path) {
         let refuse =
             |message: String| Finding::refusal(Code::LinkLeaves, escape_path(&path), message);
-        let target = match fs::canonicalize(&source) {
+        let target = match fs::canonicalize(source) {
             Ok(target) => target,
             Err(error) => {
                 self.findings.push(refuse(format!("link leads nowhere: {error}")));

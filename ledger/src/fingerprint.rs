@@ -220,13 +220,12 @@ impl Fingerprint {
     pub fn from_json(object: &Value) -> Result<Self, FingerprintError> {
         let mut fields = BTreeMap::new();
         for (group, value) in object.as_object().into_iter().flatten() {
-            match value {
-                Value::Object(members) => fields.extend(
-                    members.iter().map(|(name, value)| (format!("{group}.{name}"), value.clone())),
-                ),
-                _ => {
-                    fields.insert(group.clone(), value.clone());
-                }
+            if let Value::Object(members) = value {
+                let nested = members.iter();
+                fields
+                    .extend(nested.map(|(name, value)| (format!("{group}.{name}"), value.clone())));
+            } else {
+                fields.insert(group.clone(), value.clone());
             }
         }
         Self::new(fields)

@@ -283,14 +283,14 @@ impl Reader<'_> {
                 );
                 return;
             }
-            Some(name) => match SourceKind::parse(name) {
-                Some(kind) => kind,
-                None => {
+            Some(name) => {
+                let Some(kind) = SourceKind::parse(name) else {
                     let known = SourceKind::NAMES.iter().map(|(name, _)| *name);
                     self.unknown(&format!("sources.{path} = {name}"), name, known, at);
                     return;
-                }
-            },
+                };
+                kind
+            }
         };
         let source = Source { kind, at, given: None };
         self.manifest.statements.push(Statement { path: path.to_owned(), value, source });

@@ -138,9 +138,8 @@ impl<'a> Walk<'a> {
             match byte {
                 b'"' => self.at = end_of_string(bytes, self.at + 1)?,
                 b'[' | b'{' => depth += 1,
-                b']' | b'}' if depth == 0 => return Some(()),
+                b']' | b'}' | b',' if depth == 0 => return Some(()),
                 b']' | b'}' => depth -= 1,
-                b',' if depth == 0 => return Some(()),
                 _ => {}
             }
             self.at += 1;

@@ -3,10 +3,12 @@
 
 mod assemble;
 mod batch;
+mod cautions;
 mod commit;
 mod extract;
 mod files;
 mod known;
+mod measured;
 
 pub use batch::record_batch;
 pub use commit::{Recorded, commit};

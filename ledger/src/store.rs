@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How long a command waits for another writer before it gives up.
-pub const BUSY_WAIT: Duration = Duration::from_secs(60);
+pub const BUSY_WAIT: Duration = Duration::from_mins(1);
 
 /// Name of the folder that is looked for upward.
 pub const FOLDER: &str = ".ledger";
@@ -136,17 +136,12 @@ impl Append<'_> {
 
 /// The first statement on a file that is no database says so.
 fn not_a_database(error: StoreError, path: &Path) -> StoreError {
-    match error {
-        StoreError::Database { source, .. }
-            if source.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase) =>
-        {
-            StoreError::NotALedger {
-                path: path.to_owned(),
-                problem: "it is no SQLite database".to_owned(),
-            }
-        }
-        other => other,
+    let is_foreign = matches!(&error, StoreError::Database { source, .. }
+        if source.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase));
+    if !is_foreign {
+        return error;
     }
+    StoreError::NotALedger { path: path.to_owned(), problem: "it is no SQLite database".to_owned() }
 }
 
 fn configure(db: &Connection) -> Result<(), StoreError> {

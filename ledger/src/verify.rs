@@ -92,7 +92,7 @@ pub fn verify(
     if depth == Depth::Deep {
         deep::check(store, formats, &mut report)?;
     }
-    report.findings.sort_by(|a, b| b.severity.cmp(&a.severity));
+    report.findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     Ok(report)
 }
 

@@ -99,7 +99,7 @@ fn read(file: &SourceFile<'_>, cards: &mut BTreeMap<u64, Card>) -> Result<(), Ex
         card.uuid = card.uuid.take().or_else(|| get(uuid).map(str::to_owned));
         let seen = get(cap).and_then(quantity).map(Value::from);
         if card.cap.is_none() {
-            card.cap = seen.clone();
+            card.cap.clone_from(&seen);
         } else if seen.is_some() && card.cap != seen {
             // A cap that moved during the run is none that could be compared.
             card.cap = Some("unknown".into());

@@ -81,8 +81,8 @@ impl Companion for ServerArguments {
 }
 
 fn arguments(saved: &Map<String, Value>, file: &str, observation: &mut Observation) {
-    let Some(args) = saved.get("args").and_then(Value::as_array) else { return };
-    let argv: Vec<String> = args.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+    let Some(words) = saved.get("args").and_then(Value::as_array) else { return };
+    let argv: Vec<String> = words.iter().filter_map(Value::as_str).map(str::to_owned).collect();
     for fact in read_arguments(&argv) {
         if let Some(option) = fact.option {
             let place = format!("{file}: args {option}");

@@ -34,7 +34,7 @@ pub fn to_count(value: &Value) -> Option<u64> {
         return Some(count);
     }
     let number = to_number(value)?;
-    let fits = number >= 0.0 && number <= 9_007_199_254_740_991.0 && number.fract() == 0.0;
+    let fits = (0.0..=9_007_199_254_740_991.0).contains(&number) && number.fract() == 0.0;
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked above")]
     fits.then_some(number as u64)
 }

@@ -214,7 +214,7 @@ pub struct Labels {
 pub struct Accelerator {
     /// Its name.
     pub name: String,
-    /// UUID or PCIe address.
+    /// UUID or address on the bus.
     pub uuid: Option<String>,
     /// Power cap in watts.
     pub power_cap_w: Option<f64>,

@@ -451,7 +451,7 @@ fn derive_grade(document: &Document) -> Grade {
 fn proved_facts(document: &Document, set: Option<&str>) -> Vec<ProvedFact> {
     let mut facts = Vec::new();
     let mut push = |path, value: Value, kind, at: &str| {
-        facts.push(ProvedFact { path, value, kind, at: at.to_owned() })
+        facts.push(ProvedFact { path, value, kind, at: at.to_owned() });
     };
     let snapshot = document.weights.first().and_then(|file| file.hf.as_ref());
     if let Some(snapshot) = snapshot {
@@ -488,10 +488,10 @@ fn proved_facts(document: &Document, set: Option<&str>) -> Vec<ProvedFact> {
     }
     let pid = document.process.as_ref().map_or(0, |process| process.pid);
     for fact in stated {
-        let value = match &fact.value {
-            Value::String(text) => normalize(fact.path, text).into(),
-            other => other.clone(),
-        };
+        let value = fact
+            .value
+            .as_str()
+            .map_or_else(|| fact.value.clone(), |text| normalize(fact.path, text).into());
         match fact.option {
             Some(option) => push(
                 fact.path,

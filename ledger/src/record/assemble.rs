@@ -2,8 +2,10 @@
 //! everything that stands against it. Weights come first: a run that carries metrics and cannot
 //! prove them is rejected as unverified whatever else is right.
 
+use super::cautions::cautions;
 use super::extract::Extracted;
 use super::files::{Document as RawDocument, Gathered, bytes_blob};
+use super::measured::{MeasuredAt, read_time, window};
 use super::{Plan, RecordError, RecordRequest, Refusal, RefusalClass, Surroundings};
 use crate::adapter::{Fact, FactKind};
 use crate::cell::Cell;
@@ -15,26 +17,25 @@ use crate::finding::{Code, Finding, Severity};
 use crate::fingerprint::{FIELDS, UNKNOWN};
 use crate::id::{BlobId, RunKey};
 use crate::manifest::{self, Manifest};
-use crate::metric::Statistic;
 use crate::provenance::document::{self, Document};
 use crate::provenance::naming::normalize;
 use crate::provenance::verdict::{self, Claim, RunWindow, Verdict};
 use crate::statement::{self, Assembled, Source, SourceKind, Statement, show};
+use crate::subject::Subject;
 use crate::summary::summarize;
 use crate::tree::{Artifact, Tree};
 use crate::validity;
-use chrono::{DateTime, Duration, NaiveDateTime, Utc};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// A measurement may be stamped this much ahead of the recording machine's clock.
-const FUTURE_SLACK_S: i64 = 120;
-
-/// When the run was measured, and where that was read.
-struct MeasuredAt {
-    at: DateTime<Utc>,
-    source: String,
-    caution: Option<Finding>,
+/// Everything that stands fast before the entry is written.
+pub(super) struct Settled {
+    pub(super) documents: Vec<Document>,
+    pub(super) subject: Subject,
+    pub(super) measured: MeasuredAt,
+    pub(super) verdict: Verdict,
+    pub(super) assembled: Assembled,
+    pub(super) manifest: Manifest,
 }
 
 /// Builds the plan.
@@ -44,65 +45,102 @@ pub(super) fn assemble(
     mut gathered: Gathered,
     mut extracted: Extracted,
 ) -> Result<Plan, RecordError> {
-    let refuse = |findings| RecordError::Refused(Refusal::input(&request.source, findings));
+    let mut settled = settle(request, surroundings, &gathered, &extracted)?;
+    let cautions = cautions(&extracted, &settled);
+    let context = settled.assembled.fingerprint.find("context.tokens").and_then(Value::as_u64);
+    let mut findings = validity::judge(&mut extracted.run.cells, context);
+    let told = std::mem::take(&mut settled.manifest.circumstances);
+    let circumstances = circumstances(told, &mut extracted);
+    findings.extend(validity::judge_circumstances(&circumstances));
+    findings.extend(cautions);
+    if let Some((path, bytes)) = extracted.slice.take() {
+        add_slice(&mut gathered, path, bytes);
+    }
+    let body =
+        body(request, surroundings, &gathered, extracted, settled, (circumstances, findings))?;
+    let key = body
+        .key
+        .parse()
+        .map_err(|_bad| refuse(request, Code::IdentityWrong, "run key is no id"))?;
+    Ok(Plan { source: request.source.clone(), key, body, blobs: gathered.into_blobs() })
+}
+
+fn refuse(request: &RecordRequest, code: Code, message: &str) -> RecordError {
+    refuse_all(request, vec![Finding::refusal(code, "", message)])
+}
+
+fn refuse_all(request: &RecordRequest, findings: Vec<Finding>) -> RecordError {
+    RecordError::Refused(Refusal::input(&request.source, findings))
+}
+
+/// Reads what people and documents say, and refuses in this order: what cannot be read, a failed
+/// attempt with metrics, weights that are not proved, fields that disagree or are missing.
+fn settle(
+    request: &RecordRequest,
+    surroundings: &Surroundings<'_>,
+    gathered: &Gathered,
+    extracted: &Extracted,
+) -> Result<Settled, RecordError> {
     let mut findings = Vec::new();
-    let manifest = read_manifest(request, &gathered, &mut findings);
+    let manifest = read_manifest(request, gathered, &mut findings);
     let documents = read_documents(&gathered.provenance, &mut findings);
-    let subject = manifest.subject().map_err(|missing| missing_labels(&missing));
+    let has_metrics = has_metrics(&extracted.run.cells);
+    let is_failed = request.failed.is_some() || !has_metrics;
     let now = surroundings.clock.now();
-    let is_failed = request.failed.is_some() || !has_metrics(&extracted.run.cells);
-    let measured = read_time(request, &manifest, &extracted, (now, is_failed));
+    let subject = manifest.subject().map_err(|missing| missing_labels(&missing));
+    let measured = read_time(request, &manifest, extracted, (now, is_failed));
     let (subject, measured) = match (subject, measured) {
         (Ok(subject), Ok(measured)) if findings.is_empty() => (subject, measured),
         (subject, measured) => {
             findings.extend(subject.err().into_iter().flatten());
             findings.extend(measured.err());
-            return Err(refuse(findings));
+            return Err(refuse_all(request, findings));
         }
     };
-    if request.failed.is_some() && has_metrics(&extracted.run.cells) {
+    if request.failed.is_some() && has_metrics {
         let message = "attempt is declared as failed and its artifacts hold metrics; record it without `--failed`";
-        return Err(refuse(vec![Finding::refusal(Code::FailedWithMetrics, "", message)]));
+        return Err(refuse(request, Code::FailedWithMetrics, message));
     }
-    let verdict = prove(&documents, &manifest, surroundings, window(&measured, &extracted));
-    let mut statements = gather_statements(request, &manifest, &extracted, &verdict);
-    if is_failed {
-        statements.extend(unknown_rest(&statements));
-    }
+    let verdict = prove(&documents, &manifest, surroundings, window(&measured, extracted));
     if !is_failed && !verdict.is_verified() {
         return Err(unverified(request, &verdict));
     }
-    let assembled = statement::assemble(&statements).map_err(refuse)?;
+    let mut statements = gather_statements(request, &manifest, extracted, &verdict);
+    if is_failed {
+        statements.extend(unknown_rest(&statements));
+    }
+    let assembled = statement::assemble(&statements).map_err(|found| refuse_all(request, found))?;
     let identity = check_identity(&assembled);
     if !identity.is_empty() {
-        return Err(refuse(identity));
+        return Err(refuse_all(request, identity));
     }
-    let cautions = cautions(&extracted, &manifest, &assembled, &measured);
-    let context = assembled.fingerprint.find("context.tokens").and_then(Value::as_u64);
-    let mut validity_findings = validity::judge(&mut extracted.run.cells, context);
-    let circumstances = circumstances(manifest.circumstances, &mut extracted);
-    validity_findings.extend(validity::judge_circumstances(&circumstances));
-    validity_findings.extend(cautions);
-    if let Some((path, bytes)) = extracted.slice.take() {
-        add_slice(&mut gathered, path, bytes);
-    }
+    Ok(Settled { documents, subject, measured, verdict, assembled, manifest })
+}
+
+fn body(
+    request: &RecordRequest,
+    surroundings: &Surroundings<'_>,
+    gathered: &Gathered,
+    extracted: Extracted,
+    settled: Settled,
+    (circumstances, findings): (Circumstances, Vec<Finding>),
+) -> Result<RunBody, RecordError> {
+    let Settled { documents, subject, measured, verdict, assembled, manifest } = settled;
     // What the rules took out may have been all there was.
     let outcome =
         if has_metrics(&extracted.run.cells) { Outcome::Measured } else { Outcome::Failed };
-    let failure = failure(request, manifest.failure, outcome, &validity_findings);
-    let tree = Tree::new(gathered.artifacts.clone());
-    let root = tree.root();
-    let fingerprint_id = assembled
-        .fingerprint
-        .id()
-        .map_err(|error| refuse(vec![Finding::refusal(Code::BadValue, "", error.to_string())]))?;
-    let key = RunKey::derive(&root, &fingerprint_id);
-    let body = RunBody {
+    let fingerprint_id = assembled.fingerprint.id();
+    let fingerprint_id =
+        fingerprint_id.map_err(|error| refuse(request, Code::BadValue, &error.to_string()))?;
+    let root = Tree::new(gathered.artifacts.clone()).root();
+    let observations =
+        extracted.observations.iter().flat_map(|observation| observation.observed.clone());
+    Ok(RunBody {
         v: BODY_VERSION,
-        key: key.to_string(),
+        key: RunKey::derive(&root, &fingerprint_id).to_string(),
         root: root.to_string(),
         fingerprint_id: fingerprint_id.to_string(),
-        recorded_at: clock::stamp(now),
+        recorded_at: clock::stamp(surroundings.clock.now()),
         tool: surroundings.tool.to_owned(),
         subject,
         fingerprint: assembled.fingerprint.to_json(),
@@ -111,7 +149,7 @@ pub(super) fn assemble(
         measured_at_source: measured.source,
         server_start: documents.last().and_then(document::server_start),
         outcome,
-        failure,
+        failure: failure(request, manifest.failure, outcome, &findings),
         provenance: stored_provenance(&gathered.provenance, &documents, &verdict),
         manifest: gathered
             .manifest
@@ -120,19 +158,13 @@ pub(super) fn assemble(
         results: extracted.results,
         cells: extracted.run.cells.iter().map(summarize).collect(),
         labels: labels(&extracted.run.facts, &documents),
-        observed: extracted
-            .observations
-            .iter()
-            .flat_map(|observation| observation.observed.clone())
-            .chain(extracted.run.observed)
-            .collect(),
+        observed: observations.chain(extracted.run.observed).collect(),
         circumstances,
-        validity: validity::derive_validity(&extracted.run.cells, &validity_findings),
-        findings: validity_findings,
+        validity: validity::derive_validity(&extracted.run.cells, &findings),
+        findings,
         given_beside: given_beside(request),
         replaces: request.replaces.map(|key| key.to_string()),
-    };
-    Ok(Plan { source: request.source.clone(), key, body, blobs: gathered.into_blobs() })
+    })
 }
 
 /// What was given beside the manifest, so that the entry says what its fields followed from.
@@ -211,80 +243,6 @@ fn read_documents(raw: &[RawDocument], findings: &mut Vec<Finding>) -> Vec<Docum
         }
     }
     documents
-}
-
-/// Measurement time: what a person states, else what the artifacts state, else, for an attempt that
-/// failed, the moment of recording.
-fn read_time(
-    request: &RecordRequest,
-    manifest: &Manifest,
-    extracted: &Extracted,
-    (now, is_failed): (DateTime<Utc>, bool),
-) -> Result<MeasuredAt, Finding> {
-    let missing = |message: &str| Finding::refusal(Code::MissingField, "measured_at", message);
-    let stated =
-        request.measured_at.as_ref().map(|text| (text.clone(), "--measured-at".to_owned()));
-    let stated = stated.or_else(|| manifest.measured_at.clone());
-    let measured = if let Some((text, source)) = stated {
-        let at = clock::parse(&text).map_err(|error| {
-            Finding::refusal(
-                Code::BadValue,
-                "measured_at",
-                format!("`{text}` is no RFC 3339 time: {error}"),
-            )
-        })?;
-        MeasuredAt { at, source, caution: None }
-    } else if let Some(text) = &extracted.run.measured_at {
-        read_artifact_time(text, extracted).ok_or_else(|| {
-            missing("the time in the artifacts cannot be read; give `measured_at`")
-        })?
-    } else if is_failed {
-        MeasuredAt { at: now, source: "time of recording".to_owned(), caution: None }
-    } else {
-        return Err(missing(
-            "`measured_at` is stated nowhere; give it in run.toml or with `--measured-at`",
-        ));
-    };
-    let slack = if measured.caution.is_some() {
-        Duration::hours(14)
-    } else {
-        Duration::seconds(FUTURE_SLACK_S)
-    };
-    if measured.at > now + slack {
-        let message = format!("measurement time {} lies in the future", clock::stamp(measured.at));
-        return Err(Finding::refusal(Code::FutureTime, "measured_at", message)
-            .with(clock::stamp(measured.at), measured.source)
-            .with(clock::stamp(now), "clock of this machine"));
-    }
-    Ok(measured)
-}
-
-fn read_artifact_time(text: &str, extracted: &Extracted) -> Option<MeasuredAt> {
-    let source = extracted.results.first().map_or_else(String::new, |result| result.path.clone());
-    if let Ok(at) = clock::parse(text) {
-        return Some(MeasuredAt { at, source, caution: None });
-    }
-    let local = NaiveDateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f").ok()?;
-    let message =
-        format!("`{text}` is local time of a zone that the file does not name; read as UTC");
-    let caution = Finding::new(Code::ReportsDisagree, Severity::Note, "measured_at", message);
-    Some(MeasuredAt { at: local.and_utc(), source, caution: Some(caution) })
-}
-
-/// From the measurement time to the end of the longest cell. A file that gives no offset may be off
-/// by its zone, so only the time that a person or an offset fixes is held against the process.
-fn window(measured: &MeasuredAt, extracted: &Extracted) -> Option<RunWindow> {
-    let longest = extracted
-        .run
-        .cells
-        .iter()
-        .filter_map(|cell| cell.find_metric("duration_s")?.given.get(&Statistic::Value))
-        .map(|given| given.value)
-        .filter(|seconds| seconds.is_finite() && *seconds >= 0.0)
-        .fold(0.0, f64::max);
-    let length = std::time::Duration::try_from_secs_f64(longest).ok()?;
-    let ended = measured.at.checked_add_signed(Duration::from_std(length).ok()?)?;
-    Some(RunWindow { started: measured.at, ended })
 }
 
 fn prove(
@@ -372,15 +330,12 @@ fn stated_fact(fact: &Fact) -> Option<Statement> {
 
 fn normalized(mut statement: Statement) -> Statement {
     let path = statement.path.clone();
-    let value = match &statement.value {
-        Value::String(text) => Value::String(normalize(&path, text)),
-        Value::Array(items) => items
-            .iter()
-            .map(|item| {
-                item.as_str().map_or_else(|| item.clone(), |text| normalize(&path, text).into())
-            })
-            .collect(),
-        other => other.clone(),
+    let text = |value: &Value| {
+        value.as_str().map_or_else(|| value.clone(), |text| normalize(&path, text).into())
+    };
+    let value = match statement.value.as_array() {
+        Some(items) => items.iter().map(text).collect(),
+        None => text(&statement.value),
     };
     if value != statement.value {
         statement.source.given = Some(std::mem::replace(&mut statement.value, value));
@@ -426,95 +381,6 @@ fn check_identity(assembled: &Assembled) -> Vec<Finding> {
         );
     }
     findings
-}
-
-fn cautions(
-    extracted: &Extracted,
-    manifest: &Manifest,
-    assembled: &Assembled,
-    measured: &MeasuredAt,
-) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = extracted.cautions.clone();
-    findings.extend(extracted.run.cautions.clone());
-    findings
-        .extend(extracted.observations.iter().flat_map(|observation| observation.cautions.clone()));
-    findings.extend(measured.caution.clone());
-    findings.extend(requested_not_observed(extracted, assembled));
-    findings.extend(label_differs(extracted, assembled));
-    findings.extend(assembled.fingerprint.unknown_fields().into_iter().map(|path| {
-        let message = format!("`{path}` is unknown; the run will not be comparable with any other");
-        Finding::new(Code::UnknownField, Severity::Caution, path, message)
-    }));
-    findings.extend(capacity_differs(&manifest.circumstances));
-    findings.extend(prompt_truncated(extracted));
-    findings
-}
-
-/// An engine that evaluates fewer prompt tokens than were sent has cut the prompt, whatever it
-/// answered: no quality can be read off such an answer.
-fn prompt_truncated(extracted: &Extracted) -> Option<Finding> {
-    let observations = extracted.observations.iter().map(|observation| &observation.observed);
-    let find = |key: &str| {
-        observations
-            .clone()
-            .chain([&extracted.run.observed])
-            .find_map(|facts| facts.get(key)?.as_u64())
-    };
-    let (sent, evaluated) = (find("prompt_tokens_sent")?, find("prompt_tokens_evaluated")?);
-    (evaluated < sent).then(|| {
-        let message = format!("{sent} prompt tokens were sent, the engine evaluated {evaluated}");
-        Finding::new(Code::PromptTruncated, Severity::Untrustworthy, "", message)
-    })
-}
-
-fn requested_not_observed(extracted: &Extracted, assembled: &Assembled) -> Vec<Finding> {
-    let facts = extracted.observations.iter().flat_map(|observation| &observation.facts);
-    facts
-        .chain(&extracted.run.facts)
-        .filter(|fact| fact.kind == FactKind::Requested)
-        .filter_map(|fact| {
-            let effective = assembled.fingerprint.find(&fact.field)?;
-            if crate::fingerprint::is_equal(effective, &fact.value) {
-                return None;
-            }
-            let message = format!(
-                "`{}` was asked for as {} and observed as {}",
-                fact.field,
-                show(&fact.value),
-                show(effective)
-            );
-            let at = assembled.sources.get(&fact.field).map_or("", |source| source.at.as_str());
-            Some(
-                Finding::caution(Code::DeclaredNotObserved, &fact.field, message)
-                    .with(show(&fact.value), &fact.place)
-                    .with(show(effective), at),
-            )
-        })
-        .collect()
-}
-
-fn label_differs(extracted: &Extracted, assembled: &Assembled) -> Option<Finding> {
-    let model = assembled.fingerprint.find_text("model.id")?;
-    let label = extracted.run.facts.iter().find(|fact| {
-        fact.kind == FactKind::Label && fact.field == "model.id" && fact.value != model
-    })?;
-    let message = format!(
-        "the client asked for `{}`, the weights are {model}; the name is a label",
-        show(&label.value)
-    );
-    Some(
-        Finding::new(Code::LabelDiffers, Severity::Note, "model.id", message)
-            .with(show(&label.value), &label.place),
-    )
-}
-
-fn capacity_differs(circumstances: &Circumstances) -> Option<Finding> {
-    let floor = circumstances.reserve_floor_bytes?;
-    let left = circumstances.headroom_bytes?;
-    (left < floor).then(|| {
-        let message = format!("{left} bytes were left after the workload, {floor} must stay free");
-        Finding::caution(Code::CheckFailed, "headroom", message)
-    })
 }
 
 fn circumstances(mut circumstances: Circumstances, extracted: &mut Extracted) -> Circumstances {

@@ -31,7 +31,7 @@ pub(super) struct Extracted {
 struct Text<'a> {
     artifact: &'a Artifact,
     name: String,
-    text: Cow<'a, str>,
+    content: Cow<'a, str>,
     encoding: Encoding,
     bytes: &'a [u8],
 }
@@ -42,7 +42,7 @@ struct Looked<'a> {
 }
 
 fn look<'a>(text: &'a Text<'a>) -> Looked<'a> {
-    Looked { text, source: SourceFile::new(&text.name, &text.text) }
+    Looked { text, source: SourceFile::new(&text.name, &text.content) }
 }
 
 /// Detects and extracts.
@@ -118,7 +118,7 @@ fn decode_all(gathered: &Gathered) -> (Vec<Text<'_>>, Undecoded) {
         match decode(bytes) {
             Ok(Decoded { text, encoding }) => {
                 let name = artifact.printable_path();
-                texts.push(Text { artifact, name, text, encoding, bytes });
+                texts.push(Text { artifact, name, content: text, encoding, bytes });
             }
             Err(error) => undecoded.push((artifact.printable_path(), error)),
         }
@@ -192,14 +192,12 @@ fn no_result(texts: &[Text<'_>], undecoded: Undecoded, formats: &Formats) -> Vec
     let mut findings: Vec<Finding> = undecoded
         .into_iter()
         .map(|(name, error)| {
-            let code = match error {
-                DecodeError::Cut { .. } => Code::TruncatedText,
-                _ => Code::BadEncoding,
-            };
+            let is_cut = matches!(error, DecodeError::Cut { .. });
+            let code = if is_cut { Code::TruncatedText } else { Code::BadEncoding };
             Finding::refusal(code, name, error.to_string())
         })
         .collect();
-    findings.extend(texts.iter().filter(|text| text.text.trim().is_empty()).map(|text| {
+    findings.extend(texts.iter().filter(|text| text.content.trim().is_empty()).map(|text| {
         let message = "file is empty; a harness that exits 0 and writes nothing measured nothing";
         Finding::refusal(Code::EmptyArtifact, &text.name, message)
     }));
@@ -303,7 +301,7 @@ fn slice(text: &Text<'_>, run: Option<&ExtractedRun>, pick: usize) -> Option<(Ve
     let bytes = match text.encoding {
         Encoding::Utf8 | Encoding::Utf8Marked => text.bytes.get(mark + start..mark + end)?.to_vec(),
         Encoding::Utf16Little | Encoding::Utf16Big => {
-            text.text.get(start..end)?.as_bytes().to_vec()
+            text.content.get(start..end)?.as_bytes().to_vec()
         }
     };
     let mut path = text.artifact.path.clone();

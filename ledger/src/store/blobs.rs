@@ -91,14 +91,7 @@ pub fn prepare_bytes(id: BlobId, bytes: &[u8]) -> io::Result<PreparedBlob> {
     }
     // A compression context costs as much as compressing a small file, so each thread keeps one.
     let frame = COMPRESSOR.with_borrow_mut(|slot| {
-        let mut compressor = match slot.take() {
-            Some(compressor) => compressor,
-            None => {
-                let mut compressor = zstd::bulk::Compressor::new(LEVEL)?;
-                compressor.set_parameter(CParameter::MinMatch(MIN_MATCH))?;
-                compressor
-            }
-        };
+        let mut compressor = slot.take().map_or_else(new_compressor, Ok)?;
         let frame = compressor.compress(bytes);
         *slot = Some(compressor);
         frame
@@ -109,6 +102,12 @@ pub fn prepare_bytes(id: BlobId, bytes: &[u8]) -> io::Result<PreparedBlob> {
         stored_hash: *blake3::hash(&frame).as_bytes(),
         frame: Frame::Bytes(frame),
     })
+}
+
+fn new_compressor() -> io::Result<zstd::bulk::Compressor<'static>> {
+    let mut compressor = zstd::bulk::Compressor::new(LEVEL)?;
+    compressor.set_parameter(CParameter::MinMatch(MIN_MATCH))?;
+    Ok(compressor)
 }
 
 /// Hashes and compresses a stream in one pass with bounded memory, calling `advance` with the

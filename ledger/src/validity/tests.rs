@@ -109,8 +109,7 @@ fn a_request_at_the_context_ceiling_ran_away() {
 
 #[test]
 fn cut_answers_stand_beside_the_score() {
-    let mut cut = Cell::default();
-    cut.items = (0..4u32)
+    let items = (0..4u32)
         .map(|n| Item {
             id: n.to_string(),
             attempt: 1,
@@ -119,7 +118,7 @@ fn cut_answers_stand_beside_the_score() {
             failure_class: None,
         })
         .collect();
-    let (_, findings) = judged(cut);
+    let (_, findings) = judged(Cell { items, ..Cell::default() });
     assert_eq!(findings[0].2, "1 of 4 answers were cut at the token limit");
 }
 
@@ -181,4 +180,22 @@ fn a_setting_that_nothing_shows_is_unverified_and_a_clamped_one_is_said() {
     assert_eq!(judged(setting(Some(32_768), None)), Some(Code::RequestedNotEffective));
     assert_eq!(judged(setting(Some(50_000), None)), None);
     assert_eq!(judged(setting(None, Some(50_000))), None);
+}
+
+#[test]
+fn empty_answers_are_no_measurement() {
+    let mut silent = cell(2, 2);
+    silent.requests.empty = Some(2);
+    let (judged_cell, findings) = judged(silent.clone());
+    assert_eq!(findings[0].0, Code::EmptyAnswers);
+    let found = [Finding::new(Code::EmptyAnswers, Severity::Untrustworthy, "all", "")];
+    assert_eq!(derive_validity(&[judged_cell], &found), Validity::Untrustworthy);
+    silent.requests.empty = Some(1);
+    assert_eq!(codes(silent), []);
+}
+
+#[test]
+fn incident_time_is_a_caution() {
+    let circumstances = Circumstances { incident_time: true, ..Circumstances::default() };
+    assert_eq!(judge_circumstances(&circumstances)[0].code, Code::IncidentTime);
 }

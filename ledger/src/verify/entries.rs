@@ -140,9 +140,8 @@ fn check_tree(
             return vec![damage(Code::BlobAltered, subject, format!("artifact manifest: {error}"))];
         }
     };
-    let tree = match std::str::from_utf8(&manifest).map(Tree::parse) {
-        Ok(Ok(tree)) => tree,
-        _ => return vec![damage(Code::IdentityWrong, subject, "artifact manifest cannot be read")],
+    let Ok(Ok(tree)) = std::str::from_utf8(&manifest).map(Tree::parse) else {
+        return vec![damage(Code::IdentityWrong, subject, "artifact manifest cannot be read")];
     };
     tree.artifacts()
         .iter()
