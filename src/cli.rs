@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Debug, Parser)]
 #[command(name = "ledger", version, about, max_term_width = 100, propagate_version = true)]
 pub(crate) struct Cli {
-    /// Folder of the ledger; without it LEDGER_DIR, or the nearest `.ledger` upward
+    /// Folder of the ledger; without it `LEDGER_DIR`, or the nearest `.ledger` upward
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) ledger: Option<PathBuf>,
 

@@ -26,7 +26,7 @@ use std::path::Path;
 pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> {
     let mut out = io::stdout().lock();
     match command {
-        Command::Record(arguments) => record::run(context, arguments, &mut out),
+        Command::Record(arguments) => record::run(context, &arguments, &mut out),
         Command::Show(arguments) => show::run(context, &arguments, &mut out),
         Command::List(arguments) => list::run(context, &arguments, &mut out),
         Command::History(arguments) => history::run(context, &arguments, &mut out),
@@ -57,16 +57,12 @@ fn reindex(context: &Context) -> Result<Exit, Failure> {
 }
 
 fn head(context: &Context, out: &mut impl Write) -> Result<Exit, Failure> {
-    match context.open(Access::Read)?.tree_head()? {
-        Some(head) => {
-            writeln!(out, "{} {}", head.size, ledger::id::to_hex(&head.root))?;
-            Ok(Exit::Done)
-        }
-        None => {
-            crate::progress::say("the log is empty");
-            Ok(Exit::No)
-        }
-    }
+    let Some(head) = context.open(Access::Read)?.tree_head()? else {
+        crate::progress::say("the log is empty");
+        return Ok(Exit::No);
+    };
+    writeln!(out, "{} {}", head.size, ledger::id::to_hex(&head.root))?;
+    Ok(Exit::Done)
 }
 
 fn man(folder: &Path) -> Result<Exit, Failure> {

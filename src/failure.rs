@@ -163,7 +163,11 @@ impl From<AmendError> for Failure {
     fn from(error: AmendError) -> Self {
         match error {
             AmendError::Store(error) => error.into(),
-            _ => Self::input("not-appended", error.to_string()),
+            AmendError::NoName
+            | AmendError::NoReason
+            | AmendError::AlreadyRetracted { .. }
+            | AmendError::NothingToCorrect { .. }
+            | AmendError::NotADigest { .. } => Self::input("not-appended", error.to_string()),
         }
     }
 }

@@ -340,6 +340,14 @@ fn state(run: &mut ExtractedRun, rows: &[Row], first: &Row, shared: BTreeMap<Str
         };
         fact(FactKind::Stated, "quant.kv_cache", cache.into(), "type_k");
     }
+    // llama-bench gives each test a context of just its tokens (`to_llama_cparams`, n_ctx).
+    let context = rows
+        .iter()
+        .map(|row| count(row, "n_prompt") + count(row, "n_gen") + count(row, "n_depth"))
+        .max();
+    if let Some(context) = context.filter(|tokens| *tokens > 0) {
+        fact(FactKind::Stated, "context.tokens", context.into(), "n_prompt + n_gen + n_depth");
+    }
     fact(FactKind::Stated, "conditions.harness.name", "llama-bench".into(), "build_commit");
     for (key, value) in
         shared.into_iter().filter(|(_, value)| !value.is_null() && !value.is_object())

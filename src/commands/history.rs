@@ -31,7 +31,7 @@ pub(crate) fn run(
         }
         let known = amendments(&store, &row.key)?
             .into_iter()
-            .filter(|(_, body)| recorded_at(body).is_none_or(|at| was_known(at, as_of)))
+            .filter(|(_, body)| was_known(recorded_at(body), as_of))
             .collect();
         lines.push((row, run, known));
     }
@@ -52,13 +52,13 @@ fn was_known(recorded_at: &str, as_of: Option<DateTime<Utc>>) -> bool {
     as_of.is_none_or(|as_of| clock::parse(recorded_at).is_ok_and(|at| at <= as_of))
 }
 
-fn recorded_at(body: &Body) -> Option<&str> {
+fn recorded_at(body: &Body) -> &str {
     match body {
-        Body::Run(run) => Some(&run.recorded_at),
-        Body::Correction(correction) => Some(&correction.recorded_at),
-        Body::Retraction(retraction) => Some(&retraction.recorded_at),
-        Body::Note(note) => Some(&note.recorded_at),
-        Body::Binding(binding) => Some(&binding.recorded_at),
+        Body::Run(run) => &run.recorded_at,
+        Body::Correction(correction) => &correction.recorded_at,
+        Body::Retraction(retraction) => &retraction.recorded_at,
+        Body::Note(note) => &note.recorded_at,
+        Body::Binding(binding) => &binding.recorded_at,
     }
 }
 

@@ -21,12 +21,12 @@ use std::path::{Path, PathBuf};
 /// Runs the command.
 pub(crate) fn run(
     context: &Context,
-    arguments: RecordArgs,
+    arguments: &RecordArgs,
     out: &mut impl Write,
 ) -> Result<Exit, Failure> {
-    let requests = requests(context, &arguments)?;
+    let requests = requests(context, arguments)?;
     if arguments.dry_run {
-        return dry_run(context, &arguments, &requests, out);
+        return dry_run(context, arguments, &requests, out);
     }
     if let Some(source) =
         requests.iter().map(|request| &request.source).find(|source| !source.exists())
@@ -38,11 +38,11 @@ pub(crate) fn run(
     let surroundings = surroundings(context, &bindings);
     let is_batch = arguments.each.is_some() || requests.len() > 1;
     let outcomes = if is_batch {
-        record_all(context, &arguments, &mut store, &requests, &surroundings)?
+        record_all(context, arguments, &mut store, &requests, &surroundings)?
     } else {
         record_one(context, &mut store, &requests, &surroundings)?
     };
-    answer(&arguments, &requests, &outcomes, out)
+    answer(arguments, &requests, &outcomes, out)
 }
 
 fn missing(source: &Path) -> Failure {

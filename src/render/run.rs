@@ -63,7 +63,7 @@ impl Page {
             self.text.push('\n');
         }
         let mark = if self.is_markdown { "## " } else { "" };
-        self.text.push_str(&format!("{mark}{title}\n"));
+        self.text.extend([mark, title, "\n"]);
         if self.is_markdown {
             self.text.push('\n');
         }

@@ -48,10 +48,10 @@ fn says(reason: &str) -> &'static str {
 /// A sandbox folder with a manifest, a provenance document, and inputs of a case.
 /// As [`place`], for llama-bench, whose rows state the KV cache and the build.
 fn place_bench(sandbox: &Sandbox, name: &str, case: &Path, inputs: &[&str]) {
-    place(sandbox, name, case, inputs, CONTEXT);
+    place(sandbox, name, case, inputs, "");
     sandbox.write(
         &format!("{name}/run.toml"),
-        manifest(name).replace("[quant]\nkv_cache = \"auto\"\n", "") + CONTEXT,
+        manifest(name).replace("[quant]\nkv_cache = \"auto\"\n", ""),
     );
     let mut document = provenance();
     document["process"]["argv"] = json!(["llama-bench", "-m", "tiny-llama-q4_k_m.gguf"]);

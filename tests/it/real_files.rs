@@ -2,6 +2,8 @@
 //! is read by exactly one adapter and gives the values that an independent program read. Without the
 //! folder these tests hold nothing; the fixtures hold the same traps always.
 
+#![expect(clippy::unreadable_literal, reason = "values are those of the files, digit by digit")]
+
 use ledger::adapter::{Extraction, SourceFile};
 use ledger::cell::Cell;
 use ledger::decode::decode;
