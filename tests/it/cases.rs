@@ -1,5 +1,5 @@
 //! Situations from real bug reports, each with its right answer. The situations are authored here anew
-//! (synthetic numbers); where LEDGER_SHARED names a folder with the collected cases, their own inputs are
+//! (synthetic numbers); where `LEDGER_SHARED` names a folder with the collected cases, their own inputs are
 //! run too, against their expected.json, through one table of reason codes.
 
 use crate::sandbox::{Answer, Sandbox, manifest, provenance};
@@ -33,8 +33,7 @@ const REASONS: &[(&str, &str)] = &[
 ];
 
 fn cases() -> Option<PathBuf> {
-    let folder = std::env::var_os("LEDGER_SHARED").map(PathBuf::from)?.join("cases");
-    folder.is_dir().then_some(folder)
+    crate::sandbox::shared().map(|folder| folder.join("cases"))
 }
 
 fn says(reason: &str) -> &'static str {
@@ -525,7 +524,8 @@ fn case_17_a_damaged_object_is_told_and_healed() {
     .collect();
     sandbox.write("a/noise.bin", noise);
     record(&sandbox, "a").ok();
-    let object = sandbox.listing().into_iter().find(|path| path.ends_with(".zst")).unwrap();
+    let object =
+        sandbox.listing().into_iter().find(|path| crate::sandbox::is_object(path)).unwrap();
     for mode in ["zero", "short", "flip"] {
         let script = case.join("inputs/break.sh");
         let status =

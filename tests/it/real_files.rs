@@ -1,20 +1,16 @@
-//! Real result files of other people's tools, where a folder with them is named by LEDGER_SHARED: each
+//! Real result files of other people's tools, where a folder with them is named by `LEDGER_SHARED`: each
 //! is read by exactly one adapter and gives the values that an independent program read. Without the
 //! folder these tests hold nothing; the fixtures hold the same traps always.
 
 #![expect(clippy::unreadable_literal, reason = "values are those of the files, digit by digit")]
 
+use crate::sandbox::shared;
 use ledger::adapter::{Extraction, SourceFile};
 use ledger::cell::Cell;
 use ledger::decode::decode;
 use ledger::metric::Statistic;
 use std::fs;
 use std::path::{Path, PathBuf};
-
-fn shared() -> Option<PathBuf> {
-    let folder = std::env::var_os("LEDGER_SHARED").map(PathBuf::from)?;
-    folder.join("real/perf").is_dir().then_some(folder)
-}
 
 /// Reads a file with the one adapter that knows it.
 #[track_caller]

@@ -155,6 +155,18 @@ kv_cache = "auto"
     )
 }
 
+/// The folder with real files and collected cases, where one is named.
+#[expect(clippy::disallowed_methods, reason = "the only thing a test reads from the environment")]
+pub fn shared() -> Option<PathBuf> {
+    let folder = std::env::var_os("LEDGER_SHARED").map(PathBuf::from)?;
+    folder.join("cases").is_dir().then_some(folder)
+}
+
+/// True for the file of an object of its own.
+pub fn is_object(path: &str) -> bool {
+    Path::new(path).extension().is_some_and(|extension| extension == "zst")
+}
+
 /// One file of a sandbox's weight set.
 pub const WEIGHTS: &str = "6437b3ac38465133ffb63b75273a8db548c558465d79db03fd359c6cd5bd9d85";
 

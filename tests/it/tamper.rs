@@ -1,6 +1,6 @@
 //! `verify` finds every change and names it: rows, bits, files, triggers.
 
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, is_object};
 use rusqlite::types::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -187,10 +187,12 @@ fn flip(sandbox: &Sandbox, table: &str, column: &str, row: i64, byte: usize, bit
     let (mut bytes, is_text) = match value {
         Value::Blob(bytes) => (bytes, false),
         Value::Text(text) => (text.into_bytes(), true),
-        other => panic!("{other:?}"),
+        Value::Null | Value::Integer(_) | Value::Real(_) => {
+            panic!("{table}.{column} is no text and no blob")
+        }
     };
     bytes[byte] ^= 1 << bit;
-    let literal: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let literal = ledger::id::to_hex(&bytes);
     let literal =
         if is_text { format!("CAST(x'{literal}' AS TEXT)") } else { format!("x'{literal}'") };
     unguarded(sandbox, &format!("UPDATE {table} SET {column} = {literal} WHERE rowid = {row}"));
@@ -200,7 +202,7 @@ fn flip(sandbox: &Sandbox, table: &str, column: &str, row: i64, byte: usize, bit
 fn a_torn_object_is_found_told_and_healed_by_recording_again() {
     for damage in ["zero", "short", "flip", "gone"] {
         let sandbox = filled();
-        let object = sandbox.listing().into_iter().find(|path| path.ends_with(".zst")).unwrap();
+        let object = sandbox.listing().into_iter().find(|path| is_object(path)).unwrap();
         let mut bytes = fs::read(&object).unwrap();
         fs::set_permissions(&object, fs::Permissions::from_mode(0o644)).unwrap();
         match damage {
@@ -262,7 +264,7 @@ fn deep_finds_a_number_that_is_not_in_the_artifacts() {
     let forged = text.replacen("\"p50\":57.5", "\"p50\":5.75", 1);
     assert_ne!(text, forged);
     let id = blake3::hash(forged.as_bytes());
-    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let hex = ledger::id::to_hex;
     unguarded(
         &sandbox,
         &format!("UPDATE entry SET body = x'{}', id = x'{}'", hex(forged.as_bytes()), id.to_hex()),

@@ -10,6 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::sync_channel;
 use tempfile::NamedTempFile;
 use zstd::zstd_safe::CParameter;
 
@@ -110,38 +112,65 @@ fn new_compressor() -> io::Result<zstd::bulk::Compressor<'static>> {
     Ok(compressor)
 }
 
+/// Bytes that are read at once.
+const CHUNK_BYTES: usize = 1 << 20;
+
 /// Hashes and compresses a stream in one pass with bounded memory, calling `advance` with the
-/// number of bytes of each step.
+/// number of bytes of each step. The content is hashed beside the compression, on another core.
 pub(super) fn prepare_stream(
     incoming: &Path,
     source: &mut impl Read,
     advance: &mut dyn FnMut(u64),
 ) -> io::Result<PreparedBlob> {
-    let mut original = blake3::Hasher::new();
-    let mut size_bytes = 0;
     let mut target = Hashing { file: create_temporary(incoming)?, hasher: blake3::Hasher::new() };
-    {
-        let mut encoder = zstd::stream::write::Encoder::new(&mut target, LEVEL)?;
-        encoder.set_parameter(CParameter::MinMatch(MIN_MATCH))?;
-        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        encoder.multithread(u32::try_from(threads).unwrap_or(1))?;
-        let mut buffer = vec![0u8; 1 << 20];
-        loop {
-            let length = source.read(&mut buffer)?;
-            let Some(chunk) = buffer.get(..length).filter(|chunk| !chunk.is_empty()) else { break };
-            original.update(chunk);
-            encoder.write_all(chunk)?;
-            size_bytes += chunk.len() as u64;
+    let (send, receive) = sync_channel::<Arc<Vec<u8>>>(4);
+    let (size_bytes, original) = std::thread::scope(|scope| {
+        let hashing = scope.spawn(move || {
+            let mut hasher = blake3::Hasher::new();
+            for chunk in receive {
+                hasher.update(&chunk);
+            }
+            hasher.finalize()
+        });
+        let size_bytes = compress_stream(source, &mut target, |chunk| {
             advance(chunk.len() as u64);
-        }
-        encoder.finish()?;
-    }
+            send.send(Arc::clone(chunk)).map_err(io::Error::other)
+        });
+        drop(send);
+        let original = hashing.join().map_err(|_panic| io::Error::other("hashing stopped"));
+        size_bytes.and_then(|size_bytes| Ok((size_bytes, original?)))
+    })?;
     Ok(PreparedBlob {
-        id: BlobId::from_bytes(*original.finalize().as_bytes()),
+        id: BlobId::from_bytes(*original.as_bytes()),
         size_bytes,
         stored_hash: *target.hasher.finalize().as_bytes(),
         frame: Frame::File(target.file),
     })
+}
+
+fn compress_stream(
+    source: &mut impl Read,
+    target: &mut impl Write,
+    mut each: impl FnMut(&Arc<Vec<u8>>) -> io::Result<()>,
+) -> io::Result<u64> {
+    let mut encoder = zstd::stream::write::Encoder::new(target, LEVEL)?;
+    encoder.set_parameter(CParameter::MinMatch(MIN_MATCH))?;
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    encoder.multithread(u32::try_from(threads).unwrap_or(1))?;
+    let mut size_bytes = 0;
+    loop {
+        let mut chunk = Vec::with_capacity(CHUNK_BYTES);
+        source.by_ref().take(CHUNK_BYTES as u64).read_to_end(&mut chunk)?;
+        if chunk.is_empty() {
+            break;
+        }
+        size_bytes += chunk.len() as u64;
+        let chunk = Arc::new(chunk);
+        each(&chunk)?;
+        encoder.write_all(&chunk)?;
+    }
+    encoder.finish()?;
+    Ok(size_bytes)
 }
 
 struct Hashing {
