@@ -117,7 +117,9 @@ impl From<StoreError> for Failure {
                 failure.exit(Exit::No).hint("`ledger verify` names everything that is damaged")
             }
             StoreError::Entry { .. } => failure.exit(Exit::No),
-            StoreError::Io { .. } | StoreError::Database { .. } => failure.exit(Exit::Environment),
+            StoreError::Io { .. } | StoreError::Database { .. } => failure
+                .exit(Exit::Environment)
+                .hint("nothing was stored; see to the disk or the permissions and try again"),
             StoreError::NotALedger { .. }
             | StoreError::Newer { .. }
             | StoreError::NoBlob { .. }
