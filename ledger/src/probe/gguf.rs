@@ -65,8 +65,6 @@ pub(super) fn read(file: &mut impl Read) -> io::Result<Option<Header>> {
                         |(_, name)| (*name).to_owned(),
                     ));
             }
-            // Vocabularies come after the general keys and are large.
-            key if key.starts_with("tokenizer.") => break,
             _ => skip(&mut file, kind, 0)?,
         }
     }

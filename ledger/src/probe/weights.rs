@@ -12,7 +12,7 @@ use procfs::process::{MMapPath, MemoryMaps};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, BufReader, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -253,7 +253,9 @@ fn hash(
     {
         return Err(ProbeError::BlobAltered { path: path.to_owned(), found: sha256.clone() });
     }
-    let header = File::open(&inside).and_then(|mut file| gguf::read(&mut file)).ok().flatten();
+    // The file type may stand behind a vocabulary of hundreds of thousands of texts.
+    let header = File::open(&inside).and_then(|file| gguf::read(&mut BufReader::new(file)));
+    let header = header.ok().flatten();
     Ok(WeightFile {
         path: shown_path(path, hf.as_ref()),
         bytes: metadata.size(),
