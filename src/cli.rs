@@ -205,6 +205,9 @@ pub(crate) struct ListArgs {
     /// Only failed attempts that died under a prompt shorter than this many tokens
     #[arg(long, value_name = "TOKENS")]
     pub(crate) prompt_below: Option<u64>,
+    /// Only runs that hold this artifact: 8 or more hex digits of its blob id
+    #[arg(long, value_name = "BLOB")]
+    pub(crate) artifact: Option<String>,
     /// Only runs of this campaign
     #[arg(long)]
     pub(crate) campaign: Option<String>,

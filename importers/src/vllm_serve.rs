@@ -152,6 +152,10 @@ fn run(record: &ServeFile) -> Result<ExtractedRun, ExtractError> {
             }
         }
     }
+    // Equal digests of two runs say that the output was byte-identical, whatever the speed.
+    if let Some(digest) = &record.output_digest {
+        run.observed.insert("output_digest".to_owned(), digest.as_str().into());
+    }
     if let Some(label) = record.label.as_ref().filter(|label| !label.is_empty()) {
         run.observed.insert("label".to_owned(), label.as_str().into());
     }

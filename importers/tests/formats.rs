@@ -117,6 +117,9 @@ fn vllm_traps_are_guarded() {
     assert_eq!(cell.find_metric("ttft_ms").unwrap().samples, [52.0, 54.0, 54.0, 60.0]);
     assert_eq!(cell.find_metric("itl_ms").unwrap().samples.len(), 60);
     assert_eq!(detailed.runs[0].measured_at.as_deref(), Some("2026-08-16T16:08:53"));
+    // printf 'NaN is no number\\n%.0s' 1 2 3 4 | b3sum
+    let digest = blake3::hash("NaN is no number\n".repeat(4).as_bytes()).to_hex().to_string();
+    assert_eq!(detailed.runs[0].observed["output_digest"], digest.as_str());
     let old = extract("vllm-bench-serve/old-without-failed.json");
     assert_eq!(old.runs[0].cells[0].requests.failed, Some(496));
     assert!(extract("vllm-bench-serve/all-failed.json").runs[0].cells[0].metrics.is_empty());

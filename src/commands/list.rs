@@ -7,6 +7,7 @@ use crate::failure::Failure;
 use crate::render::table::Rows;
 use crate::render::{stamp, time};
 use ledger::entry::{Body, RunBody};
+use ledger::restore::read_tree;
 use ledger::store::{Access, RunRow, Store};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -43,7 +44,7 @@ fn find(store: &Store, arguments: &ListArgs) -> Result<Vec<RunRow>, Failure> {
     if let Some(campaign) = &arguments.campaign {
         rows.retain(|row| row.campaign.as_ref() == Some(campaign));
     }
-    if !arguments.differs && arguments.search.is_none() {
+    if !arguments.differs && arguments.search.is_none() && arguments.artifact.is_none() {
         return Ok(rows);
     }
     let mut kept = Vec::new();
@@ -53,11 +54,21 @@ fn find(store: &Store, arguments: &ListArgs) -> Result<Vec<RunRow>, Failure> {
             Some(text) => contains(store, &row, &run, text)?,
             None => true,
         };
-        if is_found && (!arguments.differs || run.differs()) {
+        let is_holder = match &arguments.artifact {
+            Some(blob) => holds(store, &run, blob)?,
+            None => true,
+        };
+        if is_found && is_holder && (!arguments.differs || run.differs()) {
             kept.push(row);
         }
     }
     Ok(kept)
+}
+
+/// Says whether an artifact of the run has this blob id, under whatever path.
+fn holds(store: &Store, run: &RunBody, blob: &str) -> Result<bool, Failure> {
+    let tree = read_tree(store, &run.root)?;
+    Ok(tree.artifacts().iter().any(|artifact| artifact.blob.to_string().starts_with(blob)))
 }
 
 /// Looks for a text in everything people wrote about a run.

@@ -88,7 +88,7 @@ fn each(base: &RecordRequest, parent: &Path) -> Result<Vec<RecordRequest>, Failu
         .map_err(unreadable)?
         .filter_map(Result::ok)
         .map(|entry| entry.path())
-        .filter(|path| path.is_dir())
+        .filter(|path| path.is_dir() && !is_hidden(path))
         .collect();
     folders.sort();
     if folders.is_empty() {
@@ -98,6 +98,11 @@ fn each(base: &RecordRequest, parent: &Path) -> Result<Vec<RecordRequest>, Failu
         ));
     }
     Ok(folders.into_iter().map(|source| RecordRequest { source, ..base.clone() }).collect())
+}
+
+/// Hidden folders are no runs; one of them is the ledger itself.
+fn is_hidden(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
 }
 
 /// One request for each run of the only result file that holds several.

@@ -93,6 +93,7 @@ const CAPABILITIES: &[(&str, &str, &str)] = &[
         "each field says where it came from; derived and written differ",
         "written_options_and_defaults_are_told_apart",
     ),
+    ("S1.23", "byte-identical output can be asked for", "one_artifact_over_two_paths_is_one_blob"),
     ("S1.27", "shared or isolated, and what was ruled out", "circumstances_are_kept_and_shown"),
     (
         "S2.6",
@@ -200,6 +201,7 @@ const CAPABILITIES: &[(&str, &str, &str)] = &[
     ("S4.33", "failures have a class", "a_failed_attempt_is_evidence_and_never_a_result"),
     ("S4.34", "draft, template and patch identities are kept", "circumstances_are_kept_and_shown"),
     ("S4.40", "incident time says nothing about latency", "incident_time_is_a_caution"),
+    ("S4.41", "one artifact over two paths is one blob", "one_artifact_over_two_paths_is_one_blob"),
     (
         "S4.42",
         "a later product revision does not alter the measured one",

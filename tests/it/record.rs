@@ -116,6 +116,16 @@ fn many_folders_are_recorded_in_one_commit_or_not_at_all() {
 }
 
 #[test]
+fn the_ledger_beside_the_runs_is_no_run() {
+    let sandbox = Sandbox::new();
+    sandbox.run_folder("a", 1);
+    sandbox.run_folder("b", 2);
+    sandbox.record("a");
+    let answer = sandbox.run(&["record", "--each", "."]).ok();
+    assert_eq!(answer.stdout.lines().count(), 2);
+}
+
+#[test]
 fn a_failed_attempt_is_evidence_and_never_a_result() {
     let sandbox = Sandbox::new();
     sandbox.run_folder("good", 1);

@@ -23,6 +23,24 @@ fn latest_is_by_measurement_time_and_not_by_arrival() {
 }
 
 #[test]
+fn one_artifact_over_two_paths_is_one_blob() {
+    let sandbox = Sandbox::new();
+    for (name, seed, path) in [("a", 1, "config.json"), ("b", 2, "env/served.json")] {
+        sandbox.run_folder(name, seed);
+        sandbox.write(&format!("{name}/{path}"), "the same bytes");
+    }
+    let keys = [sandbox.record("a"), sandbox.record("b")];
+    let blob = blake3::hash(b"the same bytes").to_hex().to_string();
+    let both = sandbox.run(&["list", "--artifact", &blob[..12]]).ok();
+    assert!(keys.iter().all(|key| both.stdout.contains(&key[..8])), "{}", both.stdout);
+    sandbox.run(&["list", "--artifact", "00000000"]).ok().says("no run matches");
+    // Byte-identical output of two runs is asked for by its digest.
+    let digest = blake3::hash("text\n".repeat(8).as_bytes()).to_hex().to_string();
+    let same = sandbox.run(&["list", "--search", &digest]).ok();
+    assert!(keys.iter().all(|key| same.stdout.contains(&key[..8])), "{}", same.stdout);
+}
+
+#[test]
 fn every_view_has_every_format_and_json_is_alone_on_stdout() {
     let sandbox = Sandbox::new();
     sandbox.run_folder("a", 1);

@@ -1,7 +1,7 @@
 //! The file as it is written. Arrays of numbers are read as such, generated texts only for whether
 //! they are empty.
 
-use serde::de::{Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +22,8 @@ pub(super) struct ServeFile {
     pub(super) itls: Vec<Vec<Option<f64>>>,
     pub(super) errors: Vec<Option<String>>,
     pub(super) empty_texts: Option<Vec<bool>>,
+    /// BLAKE3 over the generated texts, each with a line feed after it; absent without texts.
+    pub(super) output_digest: Option<String>,
     pub(super) rest: BTreeMap<String, Value>,
 }
 
@@ -68,7 +70,12 @@ impl ServeFile {
             "ttfts" => self.ttfts = members.next_value()?,
             "itls" => self.itls = members.next_value()?,
             "errors" => self.errors = members.next_value()?,
-            "generated_texts" => self.empty_texts = members.next_value::<Emptiness>()?.0,
+            "generated_texts" => {
+                if let Emptiness(Some((empty, digest))) = members.next_value()? {
+                    self.empty_texts = Some(empty);
+                    self.output_digest = Some(digest);
+                }
+            }
             "start_times" | "latencies" | "queue_times" => {
                 members.next_value::<IgnoredAny>()?;
             }
@@ -96,8 +103,8 @@ impl ServeFile {
     }
 }
 
-/// A list of texts, read as whether each is empty and not kept.
-struct Emptiness(Option<Vec<bool>>);
+/// A list of texts, read as whether each is empty and as one digest; the texts are not kept.
+struct Emptiness(Option<(Vec<bool>, String)>);
 
 impl<'de> Deserialize<'de> for Emptiness {
     fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
@@ -112,40 +119,45 @@ impl<'de> Deserialize<'de> for Emptiness {
             }
             fn visit_seq<A: SeqAccess<'de>>(self, mut texts: A) -> Result<Emptiness, A::Error> {
                 let mut empty = Vec::new();
-                while let Some(text) = texts.next_element::<IsEmpty>()? {
-                    empty.push(text.0);
+                let mut digest = blake3::Hasher::new();
+                while let Some(text) = texts.next_element_seed(Output(&mut digest))? {
+                    empty.push(text);
                 }
-                Ok(Emptiness(Some(empty)))
+                Ok(Emptiness(Some((empty, digest.finalize().to_hex().to_string()))))
             }
         }
         reader.deserialize_any(Texts)
     }
 }
 
-struct IsEmpty(bool);
+/// Reads one text into a digest and says whether it is empty.
+struct Output<'a>(&'a mut blake3::Hasher);
 
-impl<'de> Deserialize<'de> for IsEmpty {
-    fn deserialize<D: Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
-        struct Text;
-        impl<'de> Visitor<'de> for Text {
-            type Value = IsEmpty;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a text")
-            }
-            fn visit_unit<E>(self) -> Result<IsEmpty, E> {
-                Ok(IsEmpty(true))
-            }
-            fn visit_str<E>(self, text: &str) -> Result<IsEmpty, E> {
-                Ok(IsEmpty(text.trim().is_empty()))
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<IsEmpty, A::Error> {
-                let mut is_empty = true;
-                while parts.next_element::<IgnoredAny>()?.is_some() {
-                    is_empty = false;
-                }
-                Ok(IsEmpty(is_empty))
-            }
+impl<'de> DeserializeSeed<'de> for Output<'_> {
+    type Value = bool;
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<bool, D::Error> {
+        reader.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Output<'_> {
+    type Value = bool;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text")
+    }
+    fn visit_unit<E>(self) -> Result<bool, E> {
+        Ok(true)
+    }
+    fn visit_str<E>(self, text: &str) -> Result<bool, E> {
+        self.0.update(text.as_bytes());
+        self.0.update(b"\n");
+        Ok(text.trim().is_empty())
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<bool, A::Error> {
+        let mut is_empty = true;
+        while parts.next_element::<IgnoredAny>()?.is_some() {
+            is_empty = false;
         }
-        reader.deserialize_any(Text)
+        Ok(is_empty)
     }
 }
