@@ -65,13 +65,18 @@ fn gate(value: &Value, path: &str) -> Result<(), CanonicalError> {
 }
 
 fn gate_number(number: &Number, path: &str) -> Result<(), CanonicalError> {
-    let magnitude = number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs));
-    match magnitude {
-        Some(magnitude) if magnitude > LARGEST_INTEGER => {
-            Err(CanonicalError::Integer { path: path.to_owned(), value: number.to_string() })
-        }
-        _ => Ok(()),
+    let integer = number.as_u64().or_else(|| number.as_i64().map(i64::unsigned_abs));
+    let is_beyond = match integer {
+        Some(magnitude) => magnitude > LARGEST_INTEGER,
+        // A float of this size has no fraction, and RFC 8785 writes it as an integer up to 1e21.
+        None => number
+            .as_f64()
+            .is_some_and(|value| value.abs() > LARGEST_INTEGER as f64 && value.abs() < 1e21),
+    };
+    if is_beyond {
+        return Err(CanonicalError::Integer { path: path.to_owned(), value: number.to_string() });
     }
+    Ok(())
 }
 
 /// Reads JSON strictly: a duplicate key is an error, not the last one's victory.
@@ -190,6 +195,9 @@ mod tests {
             "`9007199254740992` at `$.a[0]` is beyond 2^53-1 and would be rounded by other readers"
         );
         assert!(to_bytes(&json!(9_007_199_254_740_991_u64)).is_ok());
+        // A float that would be written as such an integer is one.
+        assert!(to_bytes(&json!(1.095_411_448_213_496_8e17)).is_err());
+        assert!(to_bytes(&json!(1e21)).is_ok());
     }
 
     #[test]
