@@ -1,0 +1,97 @@
+//! What a text with skipped lines or a cut end has to say for itself.
+
+use super::{Documents, FlawKind, Skipped};
+use ledger::finding::{Code, Finding, Severity};
+use ledger::text::printable;
+
+/// Most skipped lines a finding shows; all are counted.
+const SHOWN: usize = 5;
+
+/// Longest excerpt of a skipped line that is shown, in characters.
+const EXCERPT: usize = 80;
+
+/// What shells, the C++ runtime and Python print when a process dies (ggml-org/llama.cpp#15554).
+const DEATHS: [&str; 12] = [
+    "core dumped",
+    "Segmentation fault",
+    "segfault",
+    "Aborted",
+    "Killed",
+    "terminate called",
+    "Traceback (most recent call last)",
+    "GGML_ASSERT",
+    "CUDA error",
+    "Bus error",
+    "Illegal instruction",
+    "out of memory",
+];
+
+impl Documents<'_> {
+    /// Returns the cautions about the file: text before, between and after the records, traces of
+    /// a crash, a cut last record. One finding a kind, with the first lines of it as values.
+    pub fn cautions(&self) -> Vec<Finding> {
+        let first = self.documents.first().map_or(usize::MAX, |document| document.span.0);
+        let last = self.records().map(|record| record.span.1).max().unwrap_or(first);
+        let leading = self.skipped_where(|skipped| skipped.span.0 < first);
+        let trailing = self.skipped_where(|skipped| skipped.span.0 >= last);
+        let between = self.skipped_where(|skipped| (first..last).contains(&skipped.span.0));
+        let deaths = self.skipped_where(|skipped| is_death(skipped.text));
+        let mut cautions = Vec::new();
+        cautions.extend(found(Code::LeadingText, &leading, "before the first record"));
+        cautions.extend(found(Code::LeadingText, &between, "between the records"));
+        if !self.documents.is_empty() {
+            cautions.extend(found(Code::TrailingText, &trailing, "after the last record"));
+        }
+        cautions.extend(found_death(&deaths));
+        cautions.extend(self.cuts());
+        cautions
+    }
+
+    fn skipped_where(&self, is_wanted: impl Fn(&Skipped<'_>) -> bool) -> Vec<Skipped<'_>> {
+        self.skipped.iter().filter(|skipped| is_wanted(skipped)).copied().collect()
+    }
+
+    fn cuts(&self) -> impl Iterator<Item = Finding> + '_ {
+        let flaws = self.documents.iter().filter_map(|document| Some((document, document.flaw?)));
+        flaws.filter(|(_, flaw)| flaw.kind == FlawKind::Cut).map(|(document, flaw)| {
+            let message = format!(
+                "the record that begins on line {} is cut at line {}, byte {}; {} complete before it",
+                document.line,
+                flaw.line,
+                flaw.offset,
+                document.records.len()
+            );
+            Finding::caution(Code::TruncatedRecord, "", message)
+        })
+    }
+}
+
+fn is_death(line: &str) -> bool {
+    DEATHS.iter().any(|death| line.contains(death))
+}
+
+fn found(code: Code, skipped: &[Skipped<'_>], what: &str) -> Option<Finding> {
+    let count = skipped.len();
+    let noun =
+        if count == 1 { "line that is no JSON stands" } else { "lines that are no JSON stand" };
+    let finding = Finding::caution(code, "", format!("{count} {noun} {what}"));
+    (count > 0).then(|| with_lines(finding, skipped))
+}
+
+fn found_death(skipped: &[Skipped<'_>]) -> Option<Finding> {
+    let message = "the output shows that the process crashed or was killed";
+    let finding = Finding::new(Code::ProcessEndedAbnormally, Severity::Untrustworthy, "", message);
+    (!skipped.is_empty()).then(|| with_lines(finding, skipped))
+}
+
+fn with_lines(finding: Finding, skipped: &[Skipped<'_>]) -> Finding {
+    skipped.iter().take(SHOWN).fold(finding, |finding, line| {
+        finding.with(excerpt(line.text), format!("line {}", line.line))
+    })
+}
+
+/// Shortens a stranger's line and makes it safe for a terminal.
+fn excerpt(line: &str) -> String {
+    let short: String = line.chars().take(EXCERPT).collect();
+    printable(&short)
+}
