@@ -4,9 +4,10 @@
 
 use ledger::adapter::{Adapter, Companion, Formats, SourceFile};
 
+pub mod llama_bench;
 pub mod read;
 
-static ADAPTERS: &[&dyn Adapter] = &[];
+static ADAPTERS: &[&dyn Adapter] = &[&llama_bench::LlamaBench];
 
 static COMPANIONS: &[&dyn Companion] = &[];
 
