@@ -4,12 +4,21 @@
 
 use ledger::adapter::{Adapter, Companion, Formats, SourceFile};
 
+pub mod companion;
 pub mod llama_bench;
+pub mod ollama_response;
 pub mod read;
 
-static ADAPTERS: &[&dyn Adapter] = &[&llama_bench::LlamaBench];
+static ADAPTERS: &[&dyn Adapter] = &[&llama_bench::LlamaBench, &ollama_response::OllamaResponse];
 
-static COMPANIONS: &[&dyn Companion] = &[];
+static COMPANIONS: &[&dyn Companion] = &[
+    &companion::NvidiaSmiCsv,
+    &companion::OllamaPs,
+    &companion::PrefixCacheCounters,
+    &companion::RequestedSettings,
+    &companion::SentPrompt,
+    &companion::ServerArguments,
+];
 
 /// Returns every format this package reads.
 pub fn formats() -> Formats {

@@ -181,19 +181,16 @@ fn is_banner(text: &str) -> bool {
 /// Picks the form that holds the full rows. A page that shows several full forms is documentation,
 /// not one result.
 fn choose_form(forms: &[Form]) -> Result<Form, ExtractError> {
-    let full: Vec<Form> = forms.iter().copied().filter(|form| *form != Form::Markdown).collect();
-    match full.as_slice() {
-        [] => Ok(Form::Markdown),
-        [form] => Ok(*form),
-        several => {
-            let names: Vec<&str> = several.iter().map(|form| form.as_str()).collect();
-            Err(ExtractError::Field {
-                field: "format".to_owned(),
-                problem: format!(
-                    "rows stand here as {}: a page about results",
-                    names.join(" and ")
-                ),
-            })
+    let refused = |problem: String| ExtractError::Field { field: "format".to_owned(), problem };
+    let mut full = forms.iter().copied().filter(|form| *form != Form::Markdown);
+    match (full.next(), full.next()) {
+        (None, _) if forms.is_empty() => Err(refused("no output of llama-bench".to_owned())),
+        (None, _) => Ok(Form::Markdown),
+        (Some(form), None) => Ok(form),
+        (Some(_), Some(_)) => {
+            let names: Vec<&str> = forms.iter().map(|form| form.as_str()).collect();
+            let names = names.join(" and ");
+            Err(refused(format!("rows stand here as {names}: a page about results, no result")))
         }
     }
 }

@@ -6,12 +6,16 @@
 use crate::read::json::{Repaired, repair};
 use ledger::adapter::ExtractError;
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 
 mod cautions;
 mod scan;
 
 /// Deepest nesting that is read; the reader behind it stops at the same depth.
 pub const DEPTH_LIMIT: usize = 127;
+
+/// Largest text, in bytes, that is read as a file beside a result.
+pub const SMALL_FILE: usize = 1 << 20;
 
 /// First byte and one past the last byte in the decoded text.
 pub type Span = (usize, usize);
@@ -112,6 +116,15 @@ pub struct Parsed<T> {
 /// Splits a text into its JSON documents.
 pub fn documents(text: &str) -> Documents<'_> {
     scan::Splitter::new(text).split()
+}
+
+/// Reads a text that is one JSON object and nothing else; nothing for any other text, or one larger
+/// than [`SMALL_FILE`].
+pub fn single_object(text: &str) -> Option<Map<String, Value>> {
+    if text.len() > SMALL_FILE || !text.trim_start().starts_with('{') {
+        return None;
+    }
+    serde_json::from_str(&repair(text).text).ok()
 }
 
 impl<'a> Documents<'a> {

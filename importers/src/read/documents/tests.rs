@@ -111,10 +111,10 @@ fn nesting_has_a_limit() {
 fn a_record_reads_with_its_place_in_the_file() {
     let found = documents("log\n[{\"a\": NaN, \"b\": [Infinity]},\n {\"a\": \n  1e999}]");
     let records: Vec<_> = found.records().collect();
-    let first = records[0].parse::<serde_json::Value>().unwrap();
+    let first = records[0].parse::<Value>().unwrap();
     assert_eq!(first.value, serde_json::json!({"a": null, "b": ["Infinity"]}));
     assert_eq!(first.non_finite, 2);
-    let error = records[1].parse::<serde_json::Value>().unwrap_err();
+    let error = records[1].parse::<Value>().unwrap_err();
     assert_eq!(error.to_string(), "line 4, column 7: number out of range");
 }
 
