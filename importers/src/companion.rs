@@ -1,17 +1,6 @@
-//! The files beside a result: telemetry, cache counters, server arguments, requested settings. None
-//! of them holds a result; each states facts about the run they lie with, at the worth they have:
-//! what was observed wins over what was requested.
+//! Files that lie beside a result and say under which conditions it was measured.
 
-mod nvidia_smi;
-mod ollama_ps;
-mod prefix_cache;
-mod requested_settings;
-mod sent_prompt;
-mod server_arguments;
-
-pub use nvidia_smi::NvidiaSmiCsv;
-pub use ollama_ps::OllamaPs;
-pub use prefix_cache::PrefixCacheCounters;
-pub use requested_settings::RequestedSettings;
-pub use sent_prompt::SentPrompt;
-pub use server_arguments::ServerArguments;
+pub mod cache_counters;
+pub mod nvidia_smi;
+pub mod ollama;
+pub mod server_arguments;

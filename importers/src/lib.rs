@@ -1,33 +1,34 @@
-//! The format adapters of `ledger`: one module a format, each an implementation of the core's
-//! `Adapter` port, and companions for the files that lie beside a result. `read` holds the readers
-//! they share. Nothing here stores, prints or asks the time.
+//! Format adapters of the ledger: one module a benchmark tool, none knows another. The core meets
+//! formats only through [`ledger::adapter`]; this crate hands it the list.
 
-use ledger::adapter::{Adapter, Companion, Formats, SourceFile};
-
+pub mod anvil_capacity;
+pub mod anvil_preflight;
 pub mod companion;
 pub mod llama_bench;
 pub mod ollama_response;
 pub mod read;
+pub mod sglang_serving;
+pub mod vllm_serve;
 
-static ADAPTERS: &[&dyn Adapter] = &[&llama_bench::LlamaBench, &ollama_response::OllamaResponse];
+use ledger::adapter::{Adapter, Companion, Formats};
 
-static COMPANIONS: &[&dyn Companion] = &[
-    &companion::NvidiaSmiCsv,
-    &companion::OllamaPs,
-    &companion::PrefixCacheCounters,
-    &companion::RequestedSettings,
-    &companion::SentPrompt,
-    &companion::ServerArguments,
+static ADAPTERS: &[&dyn Adapter] = &[
+    &anvil_capacity::AnvilCapacity,
+    &llama_bench::LlamaBench,
+    &ollama_response::OllamaResponse,
+    &sglang_serving::SglangServing,
+    &vllm_serve::VllmServe,
 ];
 
-/// Returns every format this package reads.
+static COMPANIONS: &[&dyn Companion] = &[
+    &anvil_preflight::AnvilPreflight,
+    &companion::cache_counters::CacheCounters,
+    &companion::nvidia_smi::NvidiaSmi,
+    &companion::ollama::OllamaContext,
+    &companion::server_arguments::ServerArguments,
+];
+
+/// Returns every format this crate knows.
 pub fn formats() -> Formats {
     Formats { adapters: ADAPTERS, companions: COMPANIONS }
-}
-
-/// Returns every adapter that knows the file, each with its reason. None or several is for the
-/// caller to refuse: the first match is a guess, and a guess is no evidence.
-pub fn detect_all(formats: &Formats, file: &SourceFile<'_>) -> Vec<(&'static dyn Adapter, String)> {
-    let adapters = formats.adapters.iter().copied();
-    adapters.filter_map(|adapter| Some((adapter, adapter.detect(file)?))).collect()
 }

@@ -18,11 +18,14 @@ mod sql;
 use crate::read::documents::documents;
 use ledger::adapter::{Adapter, ExtractError, ExtractedRun, Extraction, SourceFile, Trap};
 use ledger::finding::{Code, Finding, Severity};
-use row::{Reading, is_row_object};
+use row::{REQUIRED, Reading, is_row_object};
 
 /// The adapter of `llama-bench`.
 #[derive(Debug, Clone, Copy)]
 pub struct LlamaBench;
+
+/// Texts below this many bytes are searched for a table even where JSON stands in them.
+const SMALL_TEXT: usize = 1 << 20;
 
 /// In which of the tool's output forms a text is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +53,7 @@ impl Form {
 const TRAPS: &[Trap] = &[
     Trap {
         what: "avg_ts is the mean of per-repetition rates, not tokens / avg_ns",
-        guard: "rates come from the samples; avg_ns is never divided",
+        guard: "the rates of the repetitions are kept; avg_ns is never divided",
     },
     Trap {
         what: "with one repetition the standard deviation is printed as 0",
@@ -103,7 +106,7 @@ const TRAPS: &[Trap] = &[
     },
     Trap {
         what: "n_gpu_layers is 99 and gpu_info empty on a machine without an accelerator",
-        guard: "the accelerator is the CPU that the file names",
+        guard: "no accelerator is named; the CPU and the backend are kept",
     },
 ];
 
@@ -125,7 +128,7 @@ impl Adapter for LlamaBench {
     }
 
     fn detect(&self, file: &SourceFile<'_>) -> Option<String> {
-        let reason = match *find_forms(file.text).first()? {
+        let reason = match detect_form(file)? {
             Form::Json => "records with `build_commit`, `n_prompt`, `n_gen` and `avg_ts`",
             Form::Csv => "a CSV header with `build_commit` and `avg_ts`",
             Form::Sql => "a table with a `build_commit` column and INSERT lines",
@@ -146,6 +149,15 @@ impl Adapter for LlamaBench {
         };
         build_extraction(reading, form)
     }
+}
+
+fn detect_form(file: &SourceFile<'_>) -> Option<Form> {
+    if file.outline.has_all(&REQUIRED) || file.outline.has("bench_raw") {
+        return Some(Form::Json);
+    }
+    // Megabytes of another tool's JSON are not searched for a table.
+    let is_searched = !file.outline.is_json || file.text.len() < SMALL_TEXT;
+    if is_searched { find_forms(file.text).first().copied() } else { None }
 }
 
 /// Names the forms the text is written in. Markdown beside another form is what `-o json -oe md

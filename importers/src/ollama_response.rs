@@ -14,7 +14,7 @@ use ledger::adapter::{
 };
 use ledger::cell::{Cell, Metric, Request, RequestStatus};
 use ledger::finding::{Code, Finding};
-use ledger::metric::Unit;
+use ledger::metric::{Statistic, Unit};
 use serde_json::{Map, Value};
 
 /// The adapter of Ollama responses.
@@ -76,11 +76,12 @@ impl Adapter for OllamaResponse {
     }
 
     fn detect(&self, file: &SourceFile<'_>) -> Option<String> {
-        if !file.text.contains("\"eval_duration\"") {
+        // A stream begins with chunks that hold no counts.
+        if !file.outline.has_all(&["model", "done"]) {
             return None;
         }
         let is_final = |record: Record<'_>| {
-            record.parse::<Map<String, Value>>().is_ok_and(|parsed| is_answer(&parsed.value))
+            record.parse().is_ok_and(|fields: Map<String, Value>| is_answer(&fields))
         };
         let reason = "a record with `done`, `eval_count` and `eval_duration`";
         documents(file.text).records().any(is_final).then(|| reason.to_owned())
@@ -130,7 +131,7 @@ fn is_answer(record: &Map<String, Value>) -> bool {
 fn read_answers(records: &[Record<'_>]) -> Result<Vec<Answer>, ExtractError> {
     let mut answers = Vec::new();
     for record in records {
-        let fields = record.parse::<Map<String, Value>>()?.value;
+        let fields: Map<String, Value> = record.parse()?;
         if is_answer(&fields) {
             answers.push(Answer { fields, line: record.line });
         }
@@ -187,8 +188,14 @@ fn build_cell(answers: &[Answer]) -> Result<Cell, ExtractError> {
     for answer in answers {
         cell.request_rows.push(read_request(&answer.fields())?);
     }
-    add_rate(&mut cell, answers, "decode_tok_s", "eval_count", "eval_duration")?;
     add_rate(&mut cell, answers, "prefill_tok_s", "prompt_eval_count", "prompt_eval_duration")?;
+    add_rate(&mut cell, answers, "decode_tok_s", "eval_count", "eval_duration")?;
+    if let [only] = answers {
+        let total_ns = only.fields().number("total_duration")?;
+        let value = Statistic::Value;
+        let duration = Metric::new("duration_s");
+        cell.push(duration.with_given(value, Unit::Nanoseconds, total_ns, "total_duration"));
+    }
     add_counts(&mut cell, answers);
     Ok(cell)
 }
@@ -283,7 +290,7 @@ mod tests {
     fn extract(records: &[Value]) -> Extraction {
         let lines: Vec<String> = records.iter().map(Value::to_string).collect();
         let text = lines.join("\n");
-        let file = SourceFile { name: "response.json", text: &text };
+        let file = SourceFile::new("response.json", &text);
         assert!(OllamaResponse.detect(&file).is_some());
         OllamaResponse.extract(&file).unwrap()
     }

@@ -5,17 +5,27 @@
 
 use crate::cell::{Cell, Check};
 use crate::finding::Finding;
+use crate::outline::{Outline, outline};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 /// A file as an adapter sees it: decoded text, never the hashed bytes.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct SourceFile<'a> {
     /// Path inside the artifact tree, escaped for printing.
     pub name: &'a str,
     /// The text, decoded, without a byte order mark; line ends as in the file.
     pub text: &'a str,
+    /// A first look at the text, made once.
+    pub outline: Outline<'a>,
+}
+
+impl<'a> SourceFile<'a> {
+    /// Takes a first look at a text.
+    pub fn new(name: &'a str, text: &'a str) -> Self {
+        Self { name, text, outline: outline(text) }
+    }
 }
 
 /// What a statement about a fingerprint field is worth.

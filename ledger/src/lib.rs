@@ -4,10 +4,29 @@
 //! Modules are layered; ARCHITECTURE.md has the map and `tests/it/layers.rs` holds it true.
 
 pub mod adapter;
+pub mod amend;
 pub mod canonical;
 pub mod cell;
 pub mod clock;
+pub mod collect;
+pub mod decode;
+pub mod entry;
 pub mod finding;
+pub mod fingerprint;
 pub mod id;
+pub mod manifest;
 pub mod metric;
+pub mod outline;
+pub mod provenance;
+pub mod quantity;
+pub mod record;
+pub mod restore;
+pub mod statement;
+pub mod stats;
+pub mod store;
+pub mod subject;
+pub mod summary;
 pub mod text;
+pub mod tree;
+pub mod validity;
+pub mod verify;

@@ -1,56 +1,26 @@
-//! Telemetry of `nvidia-smi --query-gpu=… --format=csv`, one row a card and sample.
-//!
-//! The power limit is what the driver enforces, whatever a script asked for (rammsguns/llm-rig#100).
-//! A field the card does not have is printed as `[N/A]`: unknown, never zero. Cards are kept apart;
-//! two caps are never averaged. Columns carry their unit in the header (`power.limit [W]`) and,
-//! without `nounits`, in each cell.
+//! `nvidia-smi --query-gpu=… --format=csv -l N`: the power cap that was in force, card by card, and
+//! what the clocks did. `[N/A]` is unknown, never zero.
 
-use crate::read::fields::whole;
-use crate::read::place::line_of;
-use crate::read::table::{Row, Table, csv_tables};
 use ledger::adapter::{Companion, ExtractError, Fact, FactKind, Observation, SourceFile};
 use ledger::finding::{Code, Finding};
-use serde_json::{Value, json};
+use serde_json::Value;
+use std::collections::BTreeMap;
 
-/// Share of the first clock below which the last one counts as drift.
+/// The companion.
+#[derive(Debug)]
+pub struct NvidiaSmi;
+
+/// A last clock below this share of the first is a drift.
 const DRIFT: f64 = 0.9;
 
-/// Columns that make a table telemetry; one of them must be there.
-const MEASURES: [&str; 4] = ["power.limit", "power.draw", "clocks.sm", "clocks.current.sm"];
-
-/// Names of the bits of `clocks_throttle_reasons.active`, as NVML numbers them; idling is no
-/// throttling and is left out.
-const THROTTLE_REASONS: [(u64, &str); 7] = [
-    (0x02, "applications_clocks_setting"),
-    (0x04, "sw_power_cap"),
-    (0x08, "hw_slowdown"),
-    (0x10, "sync_boost"),
-    (0x20, "sw_thermal_slowdown"),
-    (0x40, "hw_thermal_slowdown"),
-    (0x80, "hw_power_brake_slowdown"),
-];
-
-/// The companion for `nvidia-smi` CSV.
-#[derive(Debug, Clone, Copy)]
-pub struct NvidiaSmiCsv;
-
-/// Everything seen of one card.
 #[derive(Debug, Default)]
 struct Card {
-    key: String,
-    index: Option<u64>,
     uuid: Option<String>,
-    name: Option<String>,
-    /// Distinct power limits, in the order they were seen; `None` is `[N/A]`.
-    caps_w: Vec<Option<f64>>,
-    clocks_mhz: Vec<f64>,
-    throttle_bits: u64,
-    /// Its first row.
-    place: String,
-    cap_place: String,
+    cap: Option<Value>,
+    clocks: Vec<f64>,
 }
 
-impl Companion for NvidiaSmiCsv {
+impl Companion for NvidiaSmi {
     fn id(&self) -> &'static str {
         "nvidia-smi-csv"
     }
@@ -60,156 +30,98 @@ impl Companion for NvidiaSmiCsv {
     }
 
     fn title(&self) -> &'static str {
-        "nvidia-smi --format=csv telemetry"
+        "nvidia-smi telemetry CSV"
     }
 
     fn detect(&self, file: &SourceFile<'_>) -> Option<String> {
-        let has_header = file.text.lines().take(50).any(is_header);
-        has_header.then(|| "a CSV header with nvidia-smi query names".to_owned())
+        let header = file.outline.first_line;
+        let is_telemetry = header.contains("power.limit [W]") && header.contains("index");
+        is_telemetry.then(|| "its header has power.limit [W]".to_owned())
     }
 
     fn observe(&self, files: &[SourceFile<'_>]) -> Result<Observation, ExtractError> {
-        let mut cards: Vec<Card> = Vec::new();
+        let mut observation = Observation::default();
+        let mut cards: BTreeMap<u64, Card> = BTreeMap::new();
         for file in files {
-            for table in &csv_tables(file.text, is_header)?.tables {
-                for row in &table.rows {
-                    add_row(&mut cards, file.name, table, row);
-                }
-            }
+            read(file, &mut cards)?;
         }
-        cards.sort_by_key(|card| card.index);
-        Ok(describe(&cards))
-    }
-}
-
-fn is_header(line: &str) -> bool {
-    let mut names = line.split(',').map(bare_name);
-    line.contains(',') && names.any(|name| MEASURES.contains(&name))
-}
-
-/// `power.limit [W]` is the field `power.limit`.
-fn bare_name(column: &str) -> &str {
-    column.split(" [").next().unwrap_or(column).trim()
-}
-
-fn add_row(cards: &mut Vec<Card>, file: &str, table: &Table, row: &Row) {
-    let cell = |name: &str| {
-        let column = table.header.iter().position(|column| bare_name(column) == name)?;
-        row.cells.get(column).map(String::as_str).filter(|cell| !cell.is_empty())
-    };
-    let key = cell("uuid").or_else(|| cell("index")).unwrap_or_default().to_owned();
-    let position = cards.iter().position(|card| card.key == key).unwrap_or_else(|| {
-        let place = line_of(file, row.line);
-        cards.push(Card { key, place, ..Card::default() });
-        cards.len() - 1
-    });
-    let Some(card) = cards.get_mut(position) else { return };
-    card.index = card.index.or_else(|| cell("index").and_then(|text| text.parse().ok()));
-    card.uuid = card.uuid.take().or_else(|| cell("uuid").map(str::to_owned));
-    card.name = card.name.take().or_else(|| cell("name").map(str::to_owned));
-    if let Some(cap) = cell("power.limit").map(first_number)
-        && !card.caps_w.contains(&cap)
-    {
-        card.caps_w.push(cap);
-        card.cap_place = format!("{}, power.limit", line_of(file, row.line));
-    }
-    let clock = cell("clocks.sm").or_else(|| cell("clocks.current.sm"));
-    card.clocks_mhz.extend(clock.and_then(first_number));
-    let throttle = cell("clocks_throttle_reasons.active")
-        .or_else(|| cell("clocks_event_reasons.active"))
-        .and_then(|text| u64::from_str_radix(text.trim_start_matches("0x"), 16).ok());
-    card.throttle_bits |= throttle.unwrap_or_default();
-}
-
-/// Reads `140.00 W` or `140.00`; `[N/A]` is no number.
-fn first_number(cell: &str) -> Option<f64> {
-    let number: f64 = cell.split_whitespace().next()?.parse().ok()?;
-    number.is_finite().then_some(number)
-}
-
-fn describe(cards: &[Card]) -> Observation {
-    let mut seen = Observation::default();
-    add_caps(&mut seen, cards);
-    add_clocks(&mut seen, cards);
-    add_identity(&mut seen, cards, "placement", |card| card.uuid.clone());
-    add_identity(&mut seen, cards, "topology.accelerators", |card| card.name.clone());
-    seen
-}
-
-/// Any card whose cap is not known, or changed, makes the field unknown: a list with a hole would
-/// look comparable.
-fn add_caps(seen: &mut Observation, cards: &[Card]) {
-    let Some(first) = cards.iter().find(|card| !card.caps_w.is_empty()) else { return };
-    let caps: Vec<Option<f64>> = cards.iter().map(Card::cap_w).collect();
-    let values: Vec<Value> = caps.iter().map(|cap| cap.map_or(Value::Null, number)).collect();
-    seen.observed.insert("power_cap_w".to_owned(), values.clone().into());
-    let is_known = caps.iter().all(Option::is_some);
-    let value = if is_known { Value::from(values) } else { "unknown".into() };
-    seen.facts.push(Fact::new(FactKind::Observed, "power.cap_w", value, &first.cap_place));
-    for card in cards.iter().filter(|card| card.caps_w.len() > 1) {
-        let message = format!("the power limit of card {} changed during the run", card.label());
-        let finding = Finding::caution(Code::ReportsDisagree, "power.cap_w", message);
-        seen.cautions.push(card.caps_w.iter().fold(finding, |finding, cap| {
-            let text = cap.map_or_else(|| "[N/A]".to_owned(), |cap| format!("{cap} W"));
-            finding.with(text, card.cap_place.as_str())
-        }));
-    }
-}
-
-fn add_clocks(seen: &mut Observation, cards: &[Card]) {
-    let mut clocks = Vec::new();
-    for card in cards {
-        let (Some(first), Some(last)) = (card.clocks_mhz.first(), card.clocks_mhz.last()) else {
-            continue;
+        let names = files.iter().map(|file| file.name).collect::<Vec<_>>().join(", ");
+        let caps: Vec<Value> = cards
+            .values()
+            .map(|card| card.cap.clone().unwrap_or_else(|| "unknown".into()))
+            .collect();
+        let place = format!("{names}: power.limit [W]");
+        let cap = match caps.as_slice() {
+            [] => return Ok(observation),
+            [first, rest @ ..] if rest.iter().all(|cap| cap == first) => first.clone(),
+            _ => Value::from(caps),
         };
-        let min = card.clocks_mhz.iter().copied().fold(f64::INFINITY, f64::min);
-        clocks.push(json!({
-            "card": card.label(), "first": number(*first), "last": number(*last), "min": number(min),
-            "throttled_by": throttle_reasons(card.throttle_bits),
-        }));
-        if *last < DRIFT * first {
-            let label = card.label();
-            let message = format!("the clock of card {label} fell from {first} to {last} MHz");
-            seen.cautions.push(Finding::caution(Code::ClockDrift, "", message));
+        observation.facts.push(Fact::new(FactKind::Observed, "power.cap_w", cap, &place));
+        let places: Option<Vec<&str>> = cards.values().map(|card| card.uuid.as_deref()).collect();
+        if let Some(places) = places {
+            let place = format!("{names}: uuid");
+            observation.facts.push(Fact::new(
+                FactKind::Observed,
+                "placement",
+                Value::from(places),
+                &place,
+            ));
         }
-    }
-    if !clocks.is_empty() {
-        seen.observed.insert("clocks_sm_mhz".to_owned(), clocks.into());
-    }
-}
-
-fn throttle_reasons(bits: u64) -> Vec<&'static str> {
-    let active = THROTTLE_REASONS.iter().filter(|(bit, _)| bits & bit != 0);
-    active.map(|(_, name)| *name).collect()
-}
-
-/// States a list with one entry a card, where every card has one.
-fn add_identity(
-    seen: &mut Observation,
-    cards: &[Card],
-    field: &str,
-    read: impl Fn(&Card) -> Option<String>,
-) {
-    let values: Option<Vec<String>> = cards.iter().map(read).collect();
-    let (Some(values), Some(first)) = (values, cards.first()) else { return };
-    seen.facts.push(Fact::new(FactKind::Observed, field, values, &first.place));
-}
-
-impl Card {
-    /// The one cap that was in force, if there is one.
-    fn cap_w(&self) -> Option<f64> {
-        if let [cap] = self.caps_w.as_slice() { *cap } else { None }
-    }
-
-    fn label(&self) -> String {
-        self.index.map_or_else(|| self.key.clone(), |index| index.to_string())
+        for (index, card) in &cards {
+            observe_clocks(*index, card, &mut observation);
+        }
+        Ok(observation)
     }
 }
 
-/// Writes whole numbers without a fraction, as canonical JSON does.
-fn number(value: f64) -> Value {
-    whole(value).map_or_else(|| json!(value), Value::from)
+fn read(file: &SourceFile<'_>, cards: &mut BTreeMap<u64, Card>) -> Result<(), ExtractError> {
+    let mut reader = csv::ReaderBuilder::new()
+        .trim(csv::Trim::All)
+        .flexible(true)
+        .from_reader(file.text.as_bytes());
+    let malformed = |error: csv::Error| ExtractError::Malformed {
+        line: error.position().map_or(0, |place| usize::try_from(place.line()).unwrap_or(0)),
+        column: 0,
+        problem: error.to_string(),
+    };
+    let headers = reader.headers().map_err(malformed)?.clone();
+    let column = |name: &str| headers.iter().position(|header| header == name);
+    let (index, uuid) = (column("index"), column("uuid"));
+    let (cap, clock) = (
+        column("power.limit [W]"),
+        column("clocks.sm [MHz]").or(column("clocks.current.sm [MHz]")),
+    );
+    for row in reader.records() {
+        let row = row.map_err(malformed)?;
+        let get = |column: Option<usize>| column.and_then(|column| row.get(column));
+        let Some(number) = get(index).and_then(|text| text.parse().ok()) else { continue };
+        let card = cards.entry(number).or_default();
+        card.uuid = card.uuid.take().or_else(|| get(uuid).map(str::to_owned));
+        let seen = get(cap).and_then(quantity).map(Value::from);
+        if card.cap.is_none() {
+            card.cap.clone_from(&seen);
+        } else if seen.is_some() && card.cap != seen {
+            // A cap that moved during the run is none that could be compared.
+            card.cap = Some("unknown".into());
+        }
+        card.clocks.extend(get(clock).and_then(quantity));
+    }
+    Ok(())
 }
 
-#[cfg(test)]
-mod tests;
+/// Reads `140.00 W` or `1410 MHz`; `[N/A]` is nothing.
+fn quantity(text: &str) -> Option<f64> {
+    text.split_whitespace().next()?.parse().ok().filter(|number: &f64| number.is_finite())
+}
+
+fn observe_clocks(index: u64, card: &Card, observation: &mut Observation) {
+    let (Some(first), Some(last)) = (card.clocks.first(), card.clocks.last()) else { return };
+    let lowest = card.clocks.iter().copied().fold(f64::INFINITY, f64::min);
+    for (name, value) in [("first", *first), ("last", *last), ("min", lowest)] {
+        observation.observed.insert(format!("gpu{index}_sm_clock_{name}_mhz"), value.into());
+    }
+    if *last < DRIFT * first {
+        let message = format!("the SM clock of card {index} fell from {first} to {last} MHz");
+        observation.cautions.push(Finding::caution(Code::ClockDrift, "", message));
+    }
+}

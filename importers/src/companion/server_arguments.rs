@@ -1,23 +1,38 @@
-//! The command line of a server, written down as JSON: `args` as a list, or `flags` as an object,
-//! with a `server_start_id` where the writer has one.
+//! Server arguments that a harness saved beside its result (`{"args": ["serve", …], …}`), and settings
+//! that a script asked for (`{"power_cap_w": 100}`).
 //!
-//! What a server was started with is what was in force. A flag that is absent is the engine's
-//! default: stored as `default`, never as off (vllm-project/vllm#54227: prefix caching is on by
-//! default). Secrets are masked before anything is kept.
+//! An argument that is absent is not a setting that is off: a default belongs to the engine and its
+//! version, and is recorded as such.
 
-mod arguments;
-mod settings;
-
-use crate::read::documents::single_object;
-use crate::read::fields::Fields;
-use crate::read::place::field_of;
-use arguments::{Argument, masked, parse_flags, parse_list};
+use crate::read::documents::documents;
 use ledger::adapter::{Companion, ExtractError, Fact, FactKind, Observation, SourceFile};
+use ledger::provenance::argv::read_arguments;
 use serde_json::{Map, Value};
 
-/// The companion for server arguments.
-#[derive(Debug, Clone, Copy)]
+/// The companion.
+#[derive(Debug)]
 pub struct ServerArguments;
+
+/// Options that are a field of their own in the fingerprint, read by `read_arguments`.
+const FIELDS: &[&str] = &[
+    "max_model_len",
+    "context_length",
+    "ctx_size",
+    "tensor_parallel_size",
+    "tp_size",
+    "tp",
+    "pipeline_parallel_size",
+    "pp_size",
+    "data_parallel_size",
+    "dp_size",
+    "quantization",
+    "kv_cache_dtype",
+    "nnodes",
+];
+
+/// Options that say where the server listens and what it is called; no condition of a measurement.
+const NO_CONDITIONS: &[&str] =
+    &["model", "model_path", "host", "port", "served_model_name", "api_key", "alias"];
 
 impl Companion for ServerArguments {
     fn id(&self) -> &'static str {
@@ -29,73 +44,95 @@ impl Companion for ServerArguments {
     }
 
     fn title(&self) -> &'static str {
-        "server command line (JSON)"
+        "saved server arguments or requested settings"
     }
 
     fn detect(&self, file: &SourceFile<'_>) -> Option<String> {
-        let object = single_object(file.text)?;
-        let key = find_arguments(&object)?;
-        Some(format!("an object with server arguments under `{key}`"))
+        let outline = &file.outline;
+        if outline.is_array || file.text.len() > 1 << 20 {
+            return None;
+        }
+        if outline.has("args") && (outline.has("engine") || outline.has("server_start_id")) {
+            return Some("it has args beside engine or server_start_id".to_owned());
+        }
+        let is_request = outline.keys.len() == 1 && outline.has("power_cap_w");
+        is_request.then(|| "it asks for a power cap".to_owned())
     }
 
     fn observe(&self, files: &[SourceFile<'_>]) -> Result<Observation, ExtractError> {
-        let mut seen = Observation::default();
+        let mut observation = Observation::default();
         for file in files {
-            let object = single_object(file.text).unwrap_or_default();
-            add_server(&mut seen, file.name, &object)?;
+            for record in documents(file.text).records() {
+                let saved: Map<String, Value> = record.parse()?;
+                if let Some(cap) = saved.get("power_cap_w") {
+                    let place = format!("{}: power_cap_w", file.name);
+                    observation.facts.push(Fact::new(
+                        FactKind::Requested,
+                        "power.cap_w",
+                        cap.clone(),
+                        &place,
+                    ));
+                }
+                arguments(&saved, file.name, &mut observation);
+            }
         }
-        Ok(seen)
+        Ok(observation)
     }
 }
 
-/// Names the key that holds the arguments: a list of texts, or an object of scalars. A bare
-/// `server_start_id` is a server without a known command line.
-fn find_arguments(object: &Map<String, Value>) -> Option<&'static str> {
-    let is_text_list =
-        |value: &Value| value.as_array().is_some_and(|items| items.iter().all(Value::is_string));
-    let is_flags = |value: &Value| {
-        value.as_object().is_some_and(|flags| flags.values().all(|flag| !flag.is_object()))
-    };
-    if object.get("args").is_some_and(is_text_list) {
-        return Some("args");
-    }
-    if object.get("flags").is_some_and(is_flags) {
-        return Some("flags");
-    }
-    object.contains_key("server_start_id").then_some("server_start_id")
-}
-
-fn add_server(
-    seen: &mut Observation,
-    file: &str,
-    object: &Map<String, Value>,
-) -> Result<(), ExtractError> {
-    let fields = Fields::new(object, "");
-    for (key, name) in [("server_start_id", "server_start_id"), ("started_at", "server_started_at")]
-    {
-        seen.observed.extend(fields.text(key)?.map(|text| (name.to_owned(), Value::from(text))));
-    }
-    if let Some(engine) = fields.text("engine")? {
-        let place = field_of(file, "engine");
-        seen.facts.push(Fact::new(FactKind::Stated, "engine.name", engine, &place));
-    }
-    let Some((key, arguments)) = read_arguments(object) else { return Ok(()) };
-    let place = field_of(file, key);
-    seen.facts.extend(settings::state(&arguments, &place));
-    seen.observed.insert("server_arguments".to_owned(), masked(&arguments).into());
-    Ok(())
-}
-
-fn read_arguments(object: &Map<String, Value>) -> Option<(&'static str, Vec<Argument>)> {
-    match find_arguments(object)? {
-        "args" => {
-            let words = object.get("args")?.as_array()?.iter().filter_map(Value::as_str);
-            Some(("args", parse_list(&words.collect::<Vec<_>>())))
+fn arguments(saved: &Map<String, Value>, file: &str, observation: &mut Observation) {
+    let Some(words) = saved.get("args").and_then(Value::as_array) else { return };
+    let argv: Vec<String> = words.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+    for fact in read_arguments(&argv) {
+        if let Some(option) = fact.option {
+            let place = format!("{file}: args {option}");
+            observation.facts.push(Fact::new(FactKind::Stated, fact.path, fact.value, &place));
         }
-        "flags" => Some(("flags", parse_flags(object.get("flags")?.as_object()?))),
-        _ => None,
+    }
+    for (index, word) in argv.iter().enumerate() {
+        let Some(option) = word.strip_prefix("--") else { continue };
+        let (option, inline) =
+            option.split_once('=').map_or((option, None), |(name, value)| (name, Some(value)));
+        let name = option.replace('-', "_");
+        if FIELDS.contains(&name.as_str()) || NO_CONDITIONS.contains(&name.as_str()) {
+            continue;
+        }
+        let next = argv.get(index + 1).map(String::as_str).filter(|next| !next.starts_with("--"));
+        let value = inline.or(next).map_or(Value::Bool(true), typed);
+        let place = format!("{file}: args --{option}");
+        observation.facts.push(Fact::new(
+            FactKind::Stated,
+            &format!("conditions.{name}"),
+            value,
+            &place,
+        ));
+    }
+    for (key, value) in saved {
+        match key.as_str() {
+            "prefix_caching_flag" => {
+                let place = format!("{file}: prefix_caching_flag");
+                let text = value.as_str().unwrap_or_default();
+                let state = if text.contains("default: on") { "engine default: on" } else { text };
+                observation.facts.push(Fact::new(
+                    FactKind::Stated,
+                    "conditions.prefix_caching",
+                    state,
+                    &place,
+                ));
+            }
+            "server_start_id" | "started_at" | "engine" | "revision" => {
+                observation
+                    .observed
+                    .insert(format!("server_{}", key.trim_start_matches("server_")), value.clone());
+            }
+            _ => {}
+        }
     }
 }
 
-#[cfg(test)]
-mod tests;
+fn typed(text: &str) -> Value {
+    serde_json::from_str(text)
+        .ok()
+        .filter(|value: &Value| value.is_number() || value.is_boolean())
+        .unwrap_or_else(|| text.into())
+}

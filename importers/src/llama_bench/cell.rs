@@ -9,9 +9,6 @@ use ledger::metric::{Statistic, Unit};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Rates are printed with six significant digits; two ways to one rate may differ by that much.
-const PRINTED_DIGITS: f64 = 1e-5;
-
 /// Makes the cell of a row; `varied` are the settings that differ between the rows of its run.
 pub(super) fn build_cell(row: &Row, varied: &BTreeSet<String>) -> Result<Cell, ExtractError> {
     let test = row.test()?;
@@ -59,8 +56,7 @@ const fn metric_name(test: Test) -> &'static str {
 
 fn add_rate(cell: &mut Cell, fields: &Fields<'_>, test: Test) -> Result<(), ExtractError> {
     let name = metric_name(test);
-    let (samples, caution) = read_samples(fields, test)?;
-    cell.cautions.extend(caution);
+    let samples = read_samples(fields, test)?;
     let mean = fields.number("avg_ts")?;
     if mean.is_none() && samples.is_empty() {
         cell.push_missing(name, "the file prints no rate");
@@ -86,31 +82,14 @@ fn add_rate(cell: &mut Cell, fields: &Fields<'_>, test: Test) -> Result<(), Extr
     Ok(())
 }
 
-/// Reads the rate of each repetition. `samples_ts` is rounded to six significant digits, so the
-/// exact rate is taken from `samples_ns` wherever the two agree.
-fn read_samples(
-    fields: &Fields<'_>,
-    test: Test,
-) -> Result<(Vec<f64>, Option<Finding>), ExtractError> {
-    let rates = fields.numbers("samples_ts")?.unwrap_or_default();
+/// Reads the rate of each repetition: as printed, or from its time where only times are there.
+fn read_samples(fields: &Fields<'_>, test: Test) -> Result<Vec<f64>, ExtractError> {
+    if let Some(rates) = fields.numbers("samples_ts")? {
+        return Ok(rates);
+    }
     let times_ns = fields.numbers("samples_ns")?.unwrap_or_default();
     let tokens = (test.prompt + test.output) as f64;
-    let exact: Vec<f64> = times_ns.iter().map(|time_ns| tokens * 1e9 / time_ns).collect();
-    if rates.is_empty() {
-        return Ok((exact, None));
-    }
-    let pairs = rates.iter().zip(&exact);
-    let is_equal =
-        |(rate, exact): (&f64, &f64)| (rate - exact).abs() <= rate.abs() * PRINTED_DIGITS;
-    if rates.len() == exact.len() && pairs.clone().all(is_equal) {
-        return Ok((exact, None));
-    }
-    let message = "samples_ts and samples_ns disagree; samples_ts counts";
-    let disagrees = Finding::caution(Code::StatisticDisagrees, "", message)
-        .with(format!("{rates:?}"), fields.place("samples_ts"))
-        .with(format!("{times_ns:?}"), fields.place("samples_ns"));
-    let is_told = !times_ns.is_empty();
-    Ok((rates, is_told.then_some(disagrees)))
+    Ok(times_ns.iter().map(|time_ns| tokens * 1e9 / time_ns).collect())
 }
 
 /// Reads the printed spread, or the reason why it says nothing. The tool prints 0 for a single

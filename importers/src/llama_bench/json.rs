@@ -12,7 +12,6 @@ pub(super) fn read(text: &str) -> Result<Reading, ExtractError> {
     let found = documents(text);
     found.require_readable()?;
     let mut reading = Reading { cautions: found.cautions(), ..Reading::default() };
-    let mut non_finite = 0;
     let mut others = Vec::new();
     let mut is_line_by_line = false;
     for document in &found.documents {
@@ -22,31 +21,27 @@ pub(super) fn read(text: &str) -> Result<Reading, ExtractError> {
             reading.sheets.push(Sheet::default());
         }
         let Some(sheet) = reading.sheets.last_mut() else { continue };
-        non_finite += read_document(document, sheet, &mut others)?;
+        read_document(document, sheet, &mut others)?;
     }
     reading.sheets.retain(|sheet| !sheet.rows.is_empty());
-    reading.cautions.extend(found_non_finite(non_finite));
     reading.cautions.extend(found_others(&others));
     Ok(reading)
 }
 
-/// Adds the rows of a document; returns how many bare non-finite tokens they held.
+/// Adds the rows of a document.
 fn read_document(
     document: &Document<'_>,
     sheet: &mut Sheet,
     others: &mut Vec<usize>,
-) -> Result<usize, ExtractError> {
-    let mut non_finite = 0;
+) -> Result<(), ExtractError> {
     for record in &document.records {
-        let parsed = record.parse::<Map<String, Value>>()?;
-        non_finite += parsed.non_finite;
         sheet.cautions.extend(found_duplicates(record));
-        match read_row(record, parsed.value) {
+        match read_row(record, record.parse()?) {
             Some(row) => sheet.rows.push(row),
             None => others.push(record.line),
         }
     }
-    Ok(non_finite)
+    Ok(())
 }
 
 fn read_row(record: &Record<'_>, fields: Map<String, Value>) -> Option<Row> {
@@ -57,12 +52,6 @@ fn read_row(record: &Record<'_>, fields: Map<String, Value>) -> Option<Row> {
     }
     let base = format!("line {line}");
     is_row(&fields).then_some(Row { fields, base, line, span })
-}
-
-fn found_non_finite(count: usize) -> Option<Finding> {
-    let noun = if count == 1 { "token was" } else { "tokens were" };
-    let message = format!("{count} bare NaN or Infinity {noun} read as missing or unbounded");
-    (count > 0).then(|| Finding::caution(Code::NonFiniteTokens, "", message))
 }
 
 fn found_others(lines: &[usize]) -> Option<Finding> {

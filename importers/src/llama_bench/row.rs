@@ -89,13 +89,13 @@ const FLAGS: [&str; 9] = [
 /// Fields whose text may look like a number.
 const TEXTS: [&str; 3] = ["cpu_mask", "tensor_split", "devices"];
 
-const REQUIRED: [&str; 4] = ["build_commit", "n_prompt", "n_gen", "avg_ts"];
+pub(super) const REQUIRED: [&str; 4] = ["build_commit", "n_prompt", "n_gen", "avg_ts"];
 
 /// True for a row, or for a wrapper's record that holds one as `bench_raw`.
 pub(super) fn is_row_object(record: &Record<'_>) -> bool {
     record
-        .parse::<Map<String, Value>>()
-        .is_ok_and(|parsed| is_row(find_row(&parsed.value).unwrap_or(&parsed.value)))
+        .parse()
+        .is_ok_and(|fields: Map<String, Value>| is_row(find_row(&fields).unwrap_or(&fields)))
 }
 
 /// True when the fields of a row are there.

@@ -3,7 +3,7 @@
 //! differs a coordinate of its cells.
 
 use super::cell::build_cell;
-use super::row::{Row, Sheet};
+use super::row::{Row, Sheet, Test};
 use crate::read::fields::{Fields, to_text};
 use ledger::adapter::{ExtractError, ExtractedRun, Fact, FactKind};
 use ledger::finding::{Code, Finding};
@@ -91,6 +91,7 @@ fn build_run(rows: &[Row], accelerators: &[(usize, String)]) -> Result<Extracted
     add_engine(&mut run, first)?;
     add_machine(&mut run, &first.fields(), accelerators)?;
     add_model(&mut run, &first.fields())?;
+    add_context(&mut run, rows)?;
     add_settings(&mut run, first, &varied);
     Ok(run)
 }
@@ -137,68 +138,76 @@ fn measured_at(rows: &[Row]) -> Result<Option<String>, ExtractError> {
 /// The harness is built with the engine, so it has no version of its own to compare.
 fn add_engine(run: &mut ExtractedRun, row: &Row) -> Result<(), ExtractError> {
     let fields = row.fields();
-    let is_fork = FORK_FIELDS.iter().any(|name| fields.has(name));
-    let name = if is_fork { "ik_llama.cpp" } else { "llama.cpp" };
     let commit = fields.text("build_commit")?.unwrap_or_default();
     let number = fields.count("build_number")?.unwrap_or_default();
-    let version = engine_version(&commit, number);
-    if version == "unknown" {
+    let is_fork = FORK_FIELDS.iter().any(|name| fields.has(name));
+    let name = if is_fork { "ik_llama.cpp" } else { "llama.cpp" };
+    let place = fields.place("build_commit");
+    let mut state = |field: &str, value: Value| {
+        run.facts.push(Fact::new(FactKind::Stated, field, value, &place));
+    };
+    state("engine.name", name.into());
+    state("conditions.harness.name", "llama-bench".into());
+    if let Some(version) = engine_version(&commit, number) {
+        state("engine.version", version.into());
+    } else {
         let message = "the file names no build of llama.cpp: the engine's version is unknown";
         run.cautions.push(
             Finding::caution(Code::EngineBuildUnknown, "engine.version", message)
-                .with(ledger::text::printable(&commit), fields.place("build_commit"))
+                .with(ledger::text::printable(&commit), place)
                 .with(number.to_string(), fields.place("build_number")),
         );
-    } else {
-        run.observed.insert("engine.commit".to_owned(), commit.into());
     }
-    let place = fields.place("build_number");
-    run.facts.push(Fact::new(FactKind::Stated, "engine.name", name, &fields.place("build_commit")));
-    run.facts.push(Fact::new(FactKind::Stated, "engine.version", version, &place));
-    run.facts.push(Fact::new(
-        FactKind::Stated,
-        "conditions.harness.name",
-        "llama-bench",
-        &fields.place("build_commit"),
-    ));
+    run.observed.insert("build_commit".to_owned(), commit.into());
     Ok(())
 }
 
-/// `b8460` from the build number. A shallow clone counts one commit, so number 1 names no build
-/// and the commit stands for it; without a commit nothing does.
-fn engine_version(commit: &str, number: u64) -> String {
+/// `b8460-b1c70e2e5` from build number and commit. A shallow clone counts one commit, so number 1
+/// names no build and the commit stands alone; without a commit nothing names a build.
+fn engine_version(commit: &str, number: u64) -> Option<String> {
     let is_commit =
         (7..=40).contains(&commit.len()) && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
-    match (is_commit, number) {
-        (false, _) => "unknown".to_owned(),
-        (true, 0 | 1) => commit.to_owned(),
-        (true, number) => format!("b{number}"),
-    }
+    is_commit.then(|| match number {
+        0 | 1 => commit.to_owned(),
+        number => format!("b{number}-{commit}"),
+    })
 }
 
+/// Names of cards are labels, spelled as a backend likes; which cards were there a probe says.
 fn add_machine(
     run: &mut ExtractedRun,
     fields: &Fields<'_>,
     accelerators: &[(usize, String)],
 ) -> Result<(), ExtractError> {
-    let cpu = fields.text("cpu_info")?;
-    let backends = fields.text("backends")?;
+    let mut state = |kind, field: &str, value: Value, place: &str| {
+        run.facts.push(Fact::new(kind, field, value, place));
+    };
     let field = "topology.accelerators";
-    let fact = |value: Value, place: &str| Fact::new(FactKind::Stated, field, value, place);
     if let Some(names) = fields.text("gpu_info")? {
         let names: Vec<&str> = names.split(", ").map(str::trim).collect();
-        run.facts.push(fact(names.into(), &fields.place("gpu_info")));
+        state(FactKind::Label, field, names.into(), &fields.place("gpu_info"));
     } else if let Some((line, _)) = accelerators.first() {
         let names: Vec<&str> = accelerators.iter().map(|(_, name)| name.as_str()).collect();
-        run.facts.push(fact(names.into(), &crate::read::place::line(*line)));
-    } else if let (Some(cpu), Some("CPU")) = (&cpu, backends.as_deref()) {
-        run.facts.push(fact(json!([format!("cpu:{cpu}")]), &fields.place("cpu_info")));
+        state(FactKind::Label, field, names.into(), &format!("line {line}"));
     }
-    run.observed.extend(cpu.map(|cpu| ("cpu_info".to_owned(), cpu.into())));
-    let place = fields.place("backends");
-    run.facts.extend(
-        backends.map(|name| Fact::new(FactKind::Stated, "conditions.backends", name, &place)),
-    );
+    if let Some(cpu) = fields.text("cpu_info")? {
+        state(FactKind::Label, "cpu", cpu.into(), &fields.place("cpu_info"));
+    }
+    if let Some(backends) = fields.text("backends")? {
+        let place = fields.place("backends");
+        state(FactKind::Stated, "conditions.backends", backends.into(), &place);
+    }
+    Ok(())
+}
+
+/// The tool opens a context of just the tokens of each test (`to_llama_cparams`, `n_ctx`).
+fn add_context(run: &mut ExtractedRun, rows: &[Row]) -> Result<(), ExtractError> {
+    let tests = rows.iter().map(Row::test).collect::<Result<Vec<_>, _>>()?;
+    let tokens = |test: &Test| test.prompt.saturating_add(test.output).saturating_add(test.depth);
+    if let (Some(tokens), Some(first)) = (tests.iter().map(tokens).max(), rows.first()) {
+        let place = first.fields().place("n_prompt + n_gen + n_depth");
+        run.facts.push(Fact::new(FactKind::Stated, "context.tokens", tokens, &place));
+    }
     Ok(())
 }
 
@@ -218,7 +227,8 @@ fn add_model(run: &mut ExtractedRun, fields: &Fields<'_>) -> Result<(), ExtractE
     if let Some(kind) = fields.text("model_type")? {
         run.facts.push(Fact::new(FactKind::Label, "model.type", kind, &fields.place("model_type")));
     }
-    for (field, name) in [("model_size", "model_size_bytes"), ("model_n_params", "model_n_params")]
+    for (field, name) in
+        [("model_size", "model_size_bytes"), ("model_n_params", "model_parameters")]
     {
         run.observed
             .extend(fields.count(field)?.map(|count| (name.to_owned(), Value::from(count))));
@@ -263,10 +273,10 @@ mod tests {
 
     #[test]
     fn a_word_that_is_no_commit_names_no_build() {
-        assert_eq!(engine_version("b1c70e2e5", 8460), "b8460");
-        assert_eq!(engine_version("1c1409e1", 1), "1c1409e1");
+        assert_eq!(engine_version("b1c70e2e5", 8460).as_deref(), Some("b8460-b1c70e2e5"));
+        assert_eq!(engine_version("1c1409e1", 1).as_deref(), Some("1c1409e1"));
         for (commit, number) in [("unknown", 0), ("vendored", 1), ("vendored", 9000), ("", 0)] {
-            assert_eq!(engine_version(commit, number), "unknown", "{commit}");
+            assert_eq!(engine_version(commit, number), None, "{commit}");
         }
     }
 }

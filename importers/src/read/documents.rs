@@ -3,19 +3,15 @@
 //! accounted for: it belongs to a document, to a skipped line or to a flaw. Structure is checked
 //! here only as far as finding the ends needs; serde checks the rest, record by record.
 
-use crate::read::json::{Repaired, repair};
+use crate::read::json::repair;
 use ledger::adapter::ExtractError;
 use serde::de::DeserializeOwned;
-use serde_json::{Map, Value};
 
 mod cautions;
 mod scan;
 
 /// Deepest nesting that is read; the reader behind it stops at the same depth.
 pub const DEPTH_LIMIT: usize = 127;
-
-/// Largest text, in bytes, that is read as a file beside a result.
-pub const SMALL_FILE: usize = 1 << 20;
 
 /// First byte and one past the last byte in the decoded text.
 pub type Span = (usize, usize);
@@ -67,6 +63,8 @@ pub struct Record<'a> {
     pub line: usize,
     /// Column of its first byte, from 1.
     pub column: usize,
+    /// Bare `NaN` and `Infinity` tokens in it, read as missing or unbounded.
+    pub non_finite: usize,
 }
 
 /// Why a document has no proper end.
@@ -104,38 +102,15 @@ pub struct Skipped<'a> {
     pub line: usize,
 }
 
-/// A value read from a record.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Parsed<T> {
-    /// The value.
-    pub value: T,
-    /// Bare `NaN` and `Infinity` tokens that were rewritten to read it.
-    pub non_finite: usize,
-}
-
 /// Splits a text into its JSON documents.
 pub fn documents(text: &str) -> Documents<'_> {
     scan::Splitter::new(text).split()
-}
-
-/// Reads a text that is one JSON object and nothing else; nothing for any other text, or one larger
-/// than [`SMALL_FILE`].
-pub fn single_object(text: &str) -> Option<Map<String, Value>> {
-    if text.len() > SMALL_FILE || !text.trim_start().starts_with('{') {
-        return None;
-    }
-    serde_json::from_str(&repair(text).text).ok()
 }
 
 impl<'a> Documents<'a> {
     /// Iterates over every complete record of the text.
     pub fn records(&self) -> impl Iterator<Item = Record<'a>> + '_ {
         self.documents.iter().flat_map(|document| document.records.iter().copied())
-    }
-
-    /// Returns the first complete record.
-    pub fn first_record(&self) -> Option<Record<'a>> {
-        self.records().next()
     }
 
     /// Returns the first flaw that makes the file unreadable as its format: something broken or too
@@ -180,10 +155,13 @@ impl Record<'_> {
     /// # Errors
     /// [`ExtractError::Malformed`] at the line of the file; the column may be off behind a
     /// rewritten token.
-    pub fn parse<T: DeserializeOwned>(&self) -> Result<Parsed<T>, ExtractError> {
-        let Repaired { text, non_finite } = repair(self.text);
-        let value = serde_json::from_str(&text).map_err(|error| self.malformed(&error))?;
-        Ok(Parsed { value, non_finite })
+    pub fn parse<T: DeserializeOwned>(&self) -> Result<T, ExtractError> {
+        let read = if self.non_finite == 0 {
+            serde_json::from_str(self.text)
+        } else {
+            serde_json::from_str(&repair(self.text).text)
+        };
+        read.map_err(|error| self.malformed(&error))
     }
 
     fn malformed(&self, error: &serde_json::Error) -> ExtractError {

@@ -1,9 +1,8 @@
-//! Fields with tolerant types. Writers disagree about what a number is: `"550"`, `0`/`1` for
+//! The fields of one record, which know where they stand. Writers disagree about what a number is: `"550"`, `0`/`1` for
 //! booleans, `"false"`, `"inf"`. Absent, `null` and not-a-number read as nothing; a value of a
 //! wrong kind is an error that names the field, never a default.
 
 use ledger::adapter::ExtractError;
-use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 /// Largest integer a JSON number carries exactly in every reader.
@@ -231,56 +230,6 @@ pub fn to_rate(value: &Value) -> Option<Rate> {
     }
 }
 
-/// For `deserialize_with`: a number or a numeric string.
-///
-/// # Errors
-/// When something else stands there.
-pub fn number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
-    read_with(deserializer, "a number", to_number)
-}
-
-/// For `deserialize_with`: a whole number, also as a string.
-///
-/// # Errors
-/// When something else stands there.
-pub fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    read_with(deserializer, "a whole number", to_count)
-}
-
-/// For `deserialize_with`: a boolean, also as `0`, `1` or a string.
-///
-/// # Errors
-/// When something else stands there.
-pub fn flag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
-    read_with(deserializer, "true or false", |value| {
-        if value.is_null() { Some(None) } else { to_flag(value).map(Some) }
-    })
-}
-
-/// For `deserialize_with`: a string, or the text of a number or boolean.
-///
-/// # Errors
-/// When something else stands there.
-pub fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    read_with(deserializer, "a text", |value| {
-        if value.is_null() { Some(None) } else { to_text(value).map(Some) }
-    })
-}
-
-fn read_with<'de, D: Deserializer<'de>, T>(
-    deserializer: D,
-    expected: &str,
-    convert: impl Fn(&Value) -> Option<Option<T>>,
-) -> Result<Option<T>, D::Error> {
-    let value = Value::deserialize(deserializer)?;
-    convert(&value).ok_or_else(|| {
-        serde::de::Error::custom(format!(
-            "{expected} was expected, {} stands there",
-            describe(&value)
-        ))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -356,26 +305,5 @@ mod tests {
         assert_eq!(fields.rate("c"), Ok(Some(Rate::Unbounded)));
         assert_eq!(fields.rate("d"), Ok(Some(Rate::Named("trace".to_owned()))));
         assert_eq!(fields.rate("e"), Ok(None));
-    }
-
-    #[test]
-    fn the_readers_for_structs_are_as_tolerant() {
-        #[derive(Deserialize)]
-        struct Row {
-            #[serde(default, deserialize_with = "number")]
-            duration: Option<f64>,
-            #[serde(default, deserialize_with = "count")]
-            completed: Option<u64>,
-            #[serde(default, deserialize_with = "flag")]
-            streamed: Option<bool>,
-            #[serde(default, deserialize_with = "text")]
-            label: Option<String>,
-        }
-        let row: Row =
-            serde_json::from_str(r#"{"duration": "1.5", "completed": "3", "streamed": "0"}"#)
-                .unwrap();
-        assert_eq!((row.duration, row.completed, row.streamed), (Some(1.5), Some(3), Some(false)));
-        assert_eq!(row.label, None);
-        assert!(serde_json::from_str::<Row>(r#"{"duration": []}"#).is_err());
     }
 }

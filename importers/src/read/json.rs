@@ -40,7 +40,8 @@ pub fn repair(text: &str) -> Repaired<'_> {
     Repaired { text: Cow::Owned(repaired), non_finite }
 }
 
-fn find_replacement(word: &str) -> Option<&'static str> {
+/// Returns what a bare non-finite token is read as; nothing for any other word.
+pub(crate) fn find_replacement(word: &str) -> Option<&'static str> {
     match word {
         "NaN" | "nan" | "-nan" | "-NaN" => Some("null"),
         "Infinity" | "inf" | "Inf" | "+inf" | "+Infinity" => Some("\"Infinity\""),

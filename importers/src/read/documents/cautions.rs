@@ -44,6 +44,7 @@ impl Documents<'_> {
         }
         cautions.extend(found_death(&deaths));
         cautions.extend(self.cuts());
+        cautions.extend(found_non_finite(self.records().map(|record| record.non_finite).sum()));
         cautions
     }
 
@@ -72,15 +73,19 @@ fn is_death(line: &str) -> bool {
 
 fn found(code: Code, skipped: &[Skipped<'_>], what: &str) -> Option<Finding> {
     let count = skipped.len();
-    let noun =
-        if count == 1 { "line that is no JSON stands" } else { "lines that are no JSON stand" };
-    let finding = Finding::caution(code, "", format!("{count} {noun} {what}"));
+    let noun = if count == 1 { "line of other text stands" } else { "lines of other text stand" };
+    let finding = Finding::new(code, Severity::Note, "", format!("{count} {noun} {what}"));
     (count > 0).then(|| with_lines(finding, skipped))
+}
+
+fn found_non_finite(count: usize) -> Option<Finding> {
+    let message = format!("{count} bare NaN or Infinity, read as missing or unbounded");
+    (count > 0).then(|| Finding::new(Code::NonFiniteTokens, Severity::Note, "", message))
 }
 
 fn found_death(skipped: &[Skipped<'_>]) -> Option<Finding> {
     let message = "the output shows that the process crashed or was killed";
-    let finding = Finding::new(Code::ProcessEndedAbnormally, Severity::Untrustworthy, "", message);
+    let finding = Finding::caution(Code::ProcessEndedAbnormally, "", message);
     (!skipped.is_empty()).then(|| with_lines(finding, skipped))
 }
 

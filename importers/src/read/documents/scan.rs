@@ -3,7 +3,7 @@
 //! a nested one.
 
 use super::{DEPTH_LIMIT, Document, Documents, Flaw, FlawKind, Record, Shape, Skipped, Span};
-use crate::read::json::{skip_string, skip_word};
+use crate::read::json::{find_replacement, skip_string, skip_word};
 
 const MARK: &str = "\u{feff}";
 
@@ -63,8 +63,12 @@ impl<'a> Splitter<'a> {
         }
         let text = self.slice((start, scanned.end));
         let records = match shape {
-            Shape::Array => scanned.elements.iter().map(|span| self.record(*span)).collect(),
-            Shape::Object if scanned.flaw.is_none() => vec![self.record((start, scanned.end))],
+            Shape::Array => {
+                scanned.elements.iter().map(|(span, count)| self.record(*span, *count)).collect()
+            }
+            Shape::Object if scanned.flaw.is_none() => {
+                vec![self.record((start, scanned.end), scanned.non_finite)]
+            }
             Shape::Object => Vec::new(),
         };
         let flaw = scanned.flaw.map(|kind| {
@@ -77,9 +81,9 @@ impl<'a> Splitter<'a> {
         self.at = scanned.resume;
     }
 
-    fn record(&self, span: Span) -> Record<'a> {
+    fn record(&self, span: Span, non_finite: usize) -> Record<'a> {
         let (line, column) = self.lines.position(span.0);
-        Record { text: self.slice(span), span, line, column }
+        Record { text: self.slice(span), span, line, column, non_finite }
     }
 
     fn skip_line(&mut self, start: usize) {
@@ -128,10 +132,12 @@ struct Scanned {
     /// Where to go on.
     resume: usize,
     flaw: Option<FlawKind>,
-    /// Complete elements of the outermost array.
-    elements: Vec<Span>,
+    /// Complete elements of the outermost array, each with its bare non-finite tokens.
+    elements: Vec<(Span, usize)>,
     /// Log lines between the elements of the outermost array.
     noise: Vec<Span>,
+    /// Bare non-finite tokens of the whole document.
+    non_finite: usize,
 }
 
 /// What stood before, as far as it decides what may follow.
@@ -148,9 +154,11 @@ struct Scan<'a> {
     at: usize,
     closers: Vec<u8>,
     before: Before,
-    element: usize,
-    elements: Vec<Span>,
+    /// Start of the current element, and the tokens before it.
+    element: (usize, usize),
+    elements: Vec<(Span, usize)>,
     noise: Vec<Span>,
+    non_finite: usize,
 }
 
 enum Step {
@@ -163,8 +171,8 @@ enum Step {
 impl<'a> Scan<'a> {
     fn new(bytes: &'a [u8], at: usize) -> Self {
         let before = Before::Opener;
-        let (elements, noise) = (Vec::new(), Vec::new());
-        Self { bytes, at, closers: Vec::new(), before, element: at, elements, noise }
+        let (closers, elements, noise) = (Vec::new(), Vec::new(), Vec::new());
+        Self { bytes, at, closers, before, element: (at, 0), elements, noise, non_finite: 0 }
     }
 
     fn run(mut self) -> Scanned {
@@ -177,7 +185,8 @@ impl<'a> Scan<'a> {
                 Step::Flaw(kind, resume) => break (Some(kind), resume),
             }
         };
-        Scanned { end: self.at, resume, flaw, elements: self.elements, noise: self.noise }
+        let (elements, noise, non_finite) = (self.elements, self.noise, self.non_finite);
+        Scanned { end: self.at, resume, flaw, elements, noise, non_finite }
     }
 
     fn step(&mut self) -> Step {
@@ -214,7 +223,7 @@ impl<'a> Scan<'a> {
             return Step::Flaw(FlawKind::TooDeep, find_line_end(self.bytes, self.at));
         }
         if self.closers.len() == 1 {
-            self.element = self.at;
+            self.element = (self.at, self.non_finite);
         }
         self.closers.push(closer);
         self.before = Before::Opener;
@@ -232,10 +241,15 @@ impl<'a> Scan<'a> {
         self.before = Before::Value;
         match self.closers.len() {
             0 => return Step::Complete,
-            1 if self.closers == [b']'] => self.elements.push((self.element, self.at)),
+            1 if self.closers == [b']'] => self.push_element(),
             _ => {}
         }
         Step::Continue
+    }
+
+    fn push_element(&mut self) {
+        let (start, before) = self.element;
+        self.elements.push(((start, self.at), self.non_finite - before));
     }
 
     /// A value may follow an opening bracket or comma in an array, a colon in an object, and
@@ -269,6 +283,7 @@ impl<'a> Scan<'a> {
         let end = skip_word(self.bytes, self.at);
         let word = self.bytes.get(self.at..end).unwrap_or_default();
         if self.is_value_due() && is_literal(word) {
+            self.non_finite += usize::from(is_non_finite(word));
             self.at = end;
             self.before = Before::Value;
             return Step::Continue;
@@ -307,25 +322,14 @@ fn is_escaped(bytes: &[u8], start: usize, end: usize) -> bool {
 
 /// True for the words a JSON value may be, bare non-finite tokens included.
 fn is_literal(word: &[u8]) -> bool {
-    const WORDS: [&[u8]; 14] = [
-        b"true",
-        b"false",
-        b"null",
-        b"NaN",
-        b"nan",
-        b"-nan",
-        b"-NaN",
-        b"Infinity",
-        b"-Infinity",
-        b"+Infinity",
-        b"inf",
-        b"-inf",
-        b"Inf",
-        b"-Inf",
-    ];
     let digits = word.strip_prefix(b"-").unwrap_or(word);
-    digits.first().is_some_and(u8::is_ascii_digit) && digits.iter().all(|byte| is_numeric(*byte))
-        || WORDS.contains(&word)
+    let is_number = digits.first().is_some_and(u8::is_ascii_digit)
+        && digits.iter().all(|byte| is_numeric(*byte));
+    is_number || matches!(word, b"true" | b"false" | b"null") || is_non_finite(word)
+}
+
+fn is_non_finite(word: &[u8]) -> bool {
+    std::str::from_utf8(word).is_ok_and(|word| find_replacement(word).is_some())
 }
 
 fn is_numeric(byte: u8) -> bool {
