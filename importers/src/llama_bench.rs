@@ -69,7 +69,7 @@ const TRAPS: &[Trap] = &[
     },
     Trap {
         what: "build_commit is `unknown` or a wrapper's constant, build_number 0 or 1",
-        guard: "the engine's version is `unknown`; a word that is no commit is never taken for one",
+        guard: "no version is stated and the run says so; a word is never taken for a commit",
     },
     Trap {
         what: "columns move between builds and flags change from bool to int",

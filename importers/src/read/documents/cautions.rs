@@ -55,12 +55,13 @@ impl Documents<'_> {
     fn cuts(&self) -> impl Iterator<Item = Finding> + '_ {
         let flaws = self.documents.iter().filter_map(|document| Some((document, document.flaw?)));
         flaws.filter(|(_, flaw)| flaw.kind == FlawKind::Cut).map(|(document, flaw)| {
+            let kept = self.records().filter(|record| record.span.1 <= flaw.offset).count();
             let message = format!(
-                "the record that begins on line {} is cut at line {}, byte {}; {} complete before it",
+                "the record on line {} is cut after {} bytes, on line {}; {kept} whole records \
+                 before it are kept",
                 document.line,
-                flaw.line,
-                flaw.offset,
-                document.records.len()
+                flaw.offset - document.span.0,
+                flaw.line
             );
             Finding::caution(Code::TruncatedRecord, "", message)
         })

@@ -62,7 +62,7 @@ fn an_array_that_is_never_closed_keeps_its_complete_elements() {
     assert_eq!(kinds(&found), [Some(FlawKind::Cut)]);
     assert_eq!(
         found.cautions()[0].message,
-        "the record that begins on line 1 is cut at line 4, byte 34; 2 complete before it"
+        "the record on line 1 is cut after 34 bytes, on line 4; 2 whole records before it are kept"
     );
     assert!(found.require_readable().is_ok());
 }
