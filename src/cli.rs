@@ -74,7 +74,7 @@ pub(crate) enum Command {
     )]
     Weights(WeightsArgs),
     /// Check a provenance document against the rules
-    #[command(after_help = "Example:\n  ledger provenance check prov.json --run run.toml")]
+    #[command(after_help = "Example:\n  ledger provenance capture --port 8000 -o prov.json")]
     Provenance(ProvenanceArgs),
     /// List the formats that are known, or explain what a file is
     #[command(after_help = "Example:\n  ledger adapters explain result.json")]
@@ -336,6 +336,22 @@ pub(crate) struct ProvenanceArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProvenanceCommand {
+    /// Look at a running server or process and write down which weights it has loaded
+    #[command(after_help = "Example:\n  ledger provenance capture --port 8000 -o prov.json")]
+    Capture {
+        /// TCP port that the server listens on
+        #[arg(long, required_unless_present = "pid", conflicts_with = "pid")]
+        port: Option<u16>,
+        /// Process to look at
+        #[arg(long)]
+        pid: Option<u32>,
+        /// File to write; without it stdout
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+        /// Folder that holds a copy of /proc and the weight files under their paths
+        #[arg(long, value_name = "DIR", default_value = "/")]
+        proc_root: PathBuf,
+    },
     /// Print each rule with pass or fail and the fact behind it
     Check {
         /// The document; a second one when one was captured before and one after

@@ -5,6 +5,7 @@ use crate::exit::Exit;
 use crate::render::findings;
 use ledger::amend::AmendError;
 use ledger::finding::Finding;
+use ledger::probe::ProbeError;
 use ledger::record::{RecordError, Refusal, RefusalClass};
 use ledger::restore::RestoreError;
 use ledger::store::StoreError;
@@ -143,6 +144,24 @@ const fn store_code(error: &StoreError) -> &'static str {
         StoreError::NoSuchRun { .. } => "no-such-run",
         StoreError::Ambiguous { .. } => "prefix-ambiguous",
         StoreError::NotAKey { .. } => "not-a-key",
+    }
+}
+
+impl From<ProbeError> for Failure {
+    fn from(error: ProbeError) -> Self {
+        let failure =
+            Self::input("not-captured", format!("nothing was captured: {error}")).caused_by(&error);
+        let exit = match &error {
+            ProbeError::Proxy { .. }
+            | ProbeError::NoWeights { .. }
+            | ProbeError::BlobAltered { .. }
+            | ProbeError::Gone { .. } => Exit::Unverified,
+            ProbeError::HiddenListener { .. } | ProbeError::Denied { .. } => Exit::Environment,
+            ProbeError::NoListener { .. }
+            | ProbeError::NoProcess { .. }
+            | ProbeError::Weights { .. } => Exit::Input,
+        };
+        failure.exit(exit)
     }
 }
 

@@ -17,6 +17,7 @@ pub mod id;
 pub mod manifest;
 pub mod metric;
 pub mod outline;
+pub mod probe;
 pub mod provenance;
 pub mod quantity;
 pub mod record;

@@ -1,12 +1,13 @@
 //! `ledger provenance check`.
 
 use crate::cli::{Format, ProvenanceCommand};
-use crate::context::{Context, shown};
+use crate::context::{Context, TOOL, shown};
 use crate::exit::Exit;
 use crate::failure::Failure;
 use ledger::amend::read_bindings;
 use ledger::manifest::{self, Manifest};
-use ledger::provenance::document::{self, Document};
+use ledger::probe::{self, Target};
+use ledger::provenance::document::{self, Document, WeightFile};
 use ledger::provenance::verdict::{self, Claim, RunWindow, Verdict};
 use ledger::text::printable;
 use serde_json::{Value, json};
@@ -20,10 +21,43 @@ pub(crate) fn run(
     out: &mut impl Write,
 ) -> Result<Exit, Failure> {
     match command {
+        ProvenanceCommand::Capture { port, pid, output, proc_root } => {
+            let target = match (port, pid) {
+                (Some(port), _) => Target::Port(*port),
+                (None, Some(pid)) => Target::Pid(*pid),
+                (None, None) => return Err(Failure::input("usage", "name a port or a pid")),
+            };
+            capture(context, target, proc_root, output.as_deref(), out)
+        }
         ProvenanceCommand::Check { documents, run, format } => {
             check(context, documents, run.as_deref(), *format, out)
         }
     }
+}
+
+fn capture(
+    context: &Context,
+    target: Target,
+    proc_root: &Path,
+    output: Option<&Path>,
+    out: &mut impl Write,
+) -> Result<Exit, Failure> {
+    let bar = crate::progress::bytes(context.shows_progress, 0, "hashing weights");
+    let captured =
+        probe::capture(proc_root, target, context.clock.now(), TOOL, &mut |bytes| bar.inc(bytes));
+    bar.finish_and_clear();
+    let document = captured?;
+    let text = serde_json::to_string_pretty(&document).map_err(std::io::Error::from)? + "\n";
+    match output {
+        Some(path) => std::fs::write(path, text)?,
+        None => out.write_all(text.as_bytes())?,
+    }
+    let names: Vec<&str> = document.weights.iter().map(WeightFile::file_name).collect();
+    let pid = document.process.as_ref().map_or(0, |process| process.pid);
+    let served = document.labels.served_names.join(", ");
+    let called = if served.is_empty() { String::new() } else { format!(", answers to {served}") };
+    crate::progress::say(&printable(&format!("pid {pid} holds {}{called}", names.join(", "))));
+    Ok(Exit::Done)
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, Failure> {

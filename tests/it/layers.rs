@@ -28,6 +28,7 @@ const ROOMS: &[&str] = &[
     "provenance",
     "validity", // 1: domain, pure
     "collect",
+    "probe",
     "store", // 2: the world
     "restore",
     "verify",

@@ -239,6 +239,21 @@ fn check_digests(document: &Document) -> RuleResult {
         .iter()
         .filter(|file| file.blake3.as_deref().is_some_and(is_digest))
         .count();
+    let young: Vec<&str> = document
+        .weights
+        .iter()
+        .filter(|file| file.seen != Seen::Mapped && !is_older(document, file))
+        .map(WeightFile::file_name)
+        .collect();
+    if !young.is_empty() {
+        let names = young.join(", ");
+        return rule(
+            3,
+            Err(format!(
+                "{names} changed after the process started and was not seen mapped: its name proves nothing"
+            )),
+        );
+    }
     let outcome = if hashed == document.weights.len() {
         Ok(format!("{hashed} of {hashed} weight files are hashed"))
     } else {
@@ -419,18 +434,25 @@ fn check_window(
     ))
 }
 
+/// True unless a file is known to have changed after the process started.
+fn is_older(document: &Document, file: &WeightFile) -> bool {
+    document
+        .process
+        .as_ref()
+        .zip(file.changed_at)
+        .is_none_or(|(process, changed)| changed <= process.started_at)
+}
+
 fn derive_grade(document: &Document) -> Grade {
-    let Some(process) = &document.process else {
+    if document.process.is_none() {
         let has_labels = !document.labels.served_names.is_empty();
         return if has_labels { Grade::Labelled } else { Grade::None };
-    };
+    }
     let files = &document.weights;
     let all = |holds: &dyn Fn(&WeightFile) -> bool| !files.is_empty() && files.iter().all(holds);
     let is_hashed = |file: &WeightFile| {
         file.blake3.as_deref().is_some_and(is_digest) && file.replaced != Some(true)
     };
-    let is_older =
-        |file: &WeightFile| file.changed_at.is_none_or(|changed| changed <= process.started_at);
     if !all(&is_hashed) {
         return Grade::Labelled;
     }
@@ -441,7 +463,7 @@ fn derive_grade(document: &Document) -> Grade {
         Grade::Memory
     } else if all(&|file| file.seen == Seen::Mapped) {
         Grade::Mapped
-    } else if all(&is_older) {
+    } else if all(&|file| is_older(document, file)) {
         Grade::Resolved
     } else {
         Grade::Labelled

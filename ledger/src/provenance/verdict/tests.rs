@@ -161,5 +161,8 @@ fn the_grade_follows_from_what_was_seen() {
     }
     let mut young = with("/weights/0/seen", json!("argument"));
     young["weights"][0]["changed_at"] = json!("2026-08-02T01:30:00Z");
-    assert_eq!(judge(&[young], "google/gemma-3-270m", None).grade, Grade::Labelled);
+    let verdict = judge(&[young], "google/gemma-3-270m", None);
+    assert_eq!(verdict.grade, Grade::Labelled);
+    // A grade below `resolved` is never verified.
+    assert!(failed(&verdict)[0].1.contains("changed after the process started"));
 }
