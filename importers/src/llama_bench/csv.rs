@@ -4,7 +4,7 @@
 use super::row::{Reading, Row, Sheet};
 use crate::read::table::{OtherLine, Table, csv_tables};
 use ledger::adapter::ExtractError;
-use ledger::finding::{Code, Finding};
+use ledger::finding::{Code, Finding, Severity};
 use serde_json::{Map, Value};
 
 /// True for a header line of the tool.
@@ -36,6 +36,7 @@ fn read_table(table: &Table) -> Sheet {
 /// Says which lines are no rows.
 pub(super) fn other_lines(lines: &[OtherLine]) -> Vec<Finding> {
     let Some(first) = lines.first() else { return Vec::new() };
-    let message = format!("{} lines are no rows, the first on line {}", lines.len(), first.line);
-    vec![Finding::caution(Code::LeadingText, "", message)]
+    let noun = if lines.len() == 1 { "line is no row" } else { "lines are no rows" };
+    let message = format!("{} {noun}, the first on line {}", lines.len(), first.line);
+    vec![Finding::new(Code::LeadingText, Severity::Note, "", message)]
 }
