@@ -1,6 +1,6 @@
 //! What a text with skipped lines or a cut end has to say for itself.
 
-use super::{Documents, FlawKind, Skipped};
+use super::{Document, Documents, Flaw, FlawKind, Skipped};
 use ledger::finding::{Code, Finding, Severity};
 use ledger::text::printable;
 
@@ -13,17 +13,17 @@ const EXCERPT: usize = 80;
 /// What shells, the C++ runtime and Python print when a process dies (ggml-org/llama.cpp#15554).
 const DEATHS: [&str; 12] = [
     "core dumped",
-    "Segmentation fault",
-    "segfault",
-    "Aborted",
-    "Killed",
+    "segmentation fault",
+    "aborted",
+    "killed",
     "terminate called",
-    "Traceback (most recent call last)",
-    "GGML_ASSERT",
-    "CUDA error",
-    "Bus error",
-    "Illegal instruction",
     "out of memory",
+    "panicked at",
+    "traceback (most recent call last)",
+    "ggml_assert",
+    "cuda error",
+    "bus error",
+    "illegal instruction",
 ];
 
 impl Documents<'_> {
@@ -43,7 +43,7 @@ impl Documents<'_> {
             cautions.extend(found(Code::TrailingText, &trailing, "after the last record"));
         }
         cautions.extend(found_death(&deaths));
-        cautions.extend(self.cuts());
+        cautions.extend(self.found_cuts());
         cautions.extend(found_non_finite(self.records().map(|record| record.non_finite).sum()));
         cautions
     }
@@ -52,23 +52,33 @@ impl Documents<'_> {
         self.skipped.iter().filter(|skipped| is_wanted(skipped)).copied().collect()
     }
 
-    fn cuts(&self) -> impl Iterator<Item = Finding> + '_ {
+    /// One finding for every cut record together; a log with thousands of them stays readable.
+    fn found_cuts(&self) -> Option<Finding> {
         let flaws = self.documents.iter().filter_map(|document| Some((document, document.flaw?)));
-        flaws.filter(|(_, flaw)| flaw.kind == FlawKind::Cut).map(|(document, flaw)| {
-            let kept = self.records().filter(|record| record.span.1 <= flaw.offset).count();
-            let message = format!(
-                "the record on line {} is cut after {} bytes, on line {}; {kept} whole records \
-                 before it are kept",
-                document.line,
-                flaw.offset - document.span.0,
-                flaw.line
-            );
-            Finding::caution(Code::TruncatedRecord, "", message)
-        })
+        let cuts: Vec<_> = flaws.filter(|(_, flaw)| flaw.kind == FlawKind::Cut).collect();
+        let (document, flaw) = cuts.first()?;
+        let bytes = |document: &Document<'_>, flaw: &Flaw| flaw.offset - document.span.0;
+        let kept = self.records().filter(|record| record.span.1 <= flaw.offset).count();
+        let mut message = format!(
+            "the record on line {} is cut after {} bytes, on line {}; {kept} whole records before \
+             it are kept",
+            document.line,
+            bytes(document, flaw),
+            flaw.line
+        );
+        if cuts.len() > 1 {
+            message = format!("{} records are cut, the first of them: {message}", cuts.len());
+        }
+        let finding = Finding::caution(Code::TruncatedRecord, "", message);
+        Some(cuts.iter().skip(1).take(SHOWN).fold(finding, |finding, (document, flaw)| {
+            let value = format!("cut after {} bytes", bytes(document, flaw));
+            finding.with(value, format!("line {}", document.line))
+        }))
     }
 }
 
 fn is_death(line: &str) -> bool {
+    let line = line.to_ascii_lowercase();
     DEATHS.iter().any(|death| line.contains(death))
 }
 

@@ -122,3 +122,17 @@ fn marked_files_that_were_joined_still_split() {
     assert_eq!(texts(&found), ["{\"a\": 1}", "{\"a\": 2}"]);
     assert!(found.skipped.is_empty());
 }
+
+#[test]
+fn many_cut_records_are_one_finding() {
+    let text = "{\"a\": 1\n{\"a\": 2}\n{\"a\": 3\n{\"a\": 4";
+    let cautions = documents(text).cautions();
+    assert_eq!(cautions.len(), 1);
+    assert_eq!(
+        cautions[0].message,
+        "3 records are cut, the first of them: the record on line 1 is cut after 8 bytes, on \
+         line 2; 0 whole records before it are kept"
+    );
+    let lines: Vec<_> = cautions[0].values.iter().map(|value| value.source.as_str()).collect();
+    assert_eq!(lines, ["line 3", "line 4"]);
+}
