@@ -51,6 +51,17 @@ const CAPABILITIES: &[(&str, &str, &str)] = &[
     ("S0.21", "verify derives the needed artifacts from the manifest", "each_damage_is_named"),
     ("S0.22", "runs group into a campaign", "circumstances_are_kept_and_shown"),
     (
+        "S1.1",
+        "a port leads to the process, its weight files and their digests",
+        "a_port_leads_to_the_process_and_its_mapped_weights",
+    ),
+    (
+        "S1.3",
+        "a proxy proves nothing and the worker is asked for",
+        "what_proves_nothing_is_refused_by_name",
+    ),
+    ("S1.4", "served names are labels and raise nothing", "an_http_answer_is_a_label"),
+    (
         "S1.2",
         "no proof, no number, its own exit status, each failed rule",
         "each_rule_of_weight_provenance_can_fail",
