@@ -6,7 +6,7 @@
 //! first visible token and counts the hidden ones, so versions never compare: the protocol is part of
 //! the metric.
 
-use crate::read::json;
+use crate::read::documents::documents;
 use crate::read::number::{loose, loose_count, to_number};
 use ledger::adapter::{
     Adapter, ExtractError, ExtractedRun, Extraction, Fact, FactKind, SourceFile, Trap,
@@ -116,13 +116,14 @@ impl Adapter for AnvilCapacity {
     }
 
     fn extract(&self, file: &SourceFile<'_>) -> Result<Extraction, ExtractError> {
-        let found = json::split(file.text);
+        let found = documents(file.text);
+        found.require_readable()?;
         let mut runs = Vec::new();
-        for document in &found.documents {
-            let capacity: Capacity = json::parse(document)?;
+        for record in found.records() {
+            let capacity: Capacity = record.parse()?;
             let mut run = run(&capacity);
-            run.locus = format!("line {}", document.line);
-            run.span = Some(document.span);
+            run.locus = format!("line {}", record.line);
+            run.span = Some(record.span);
             runs.push(run);
         }
         if runs.is_empty() {
@@ -131,7 +132,7 @@ impl Adapter for AnvilCapacity {
                 problem: "no complete record".to_owned(),
             });
         }
-        Ok(Extraction { runs, cautions: json::cautions(&found) })
+        Ok(Extraction { runs, cautions: found.cautions() })
     }
 }
 

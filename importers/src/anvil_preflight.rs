@@ -1,7 +1,7 @@
 //! anvil-serving preflight evidence (`preflight/v2`): the gates that were tried before a run. The file
 //! has no time and no identity; it is read as checks of the run it lies beside.
 
-use crate::read::json;
+use crate::read::documents::documents;
 use ledger::adapter::{Companion, ExtractError, Observation, SourceFile};
 use ledger::cell::{Check, CheckStatus};
 use ledger::finding::{Code, Finding, Severity};
@@ -55,8 +55,8 @@ impl Companion for AnvilPreflight {
     fn observe(&self, files: &[SourceFile<'_>]) -> Result<Observation, ExtractError> {
         let mut observation = Observation::default();
         for file in files {
-            for document in json::split(file.text).documents {
-                read(&json::parse(&document)?, file.name, &mut observation);
+            for record in documents(file.text).records() {
+                read(&record.parse()?, file.name, &mut observation);
             }
         }
         Ok(observation)

@@ -7,7 +7,7 @@
 //!
 //! Times are milliseconds, `request_rate` may be a bare `Infinity`, failures are not recorded at all.
 
-use crate::read::json::{self, Document};
+use crate::read::documents::{Record as Line, documents};
 use crate::read::number::{loose, loose_count, to_number};
 use ledger::adapter::{
     Adapter, ExtractError, ExtractedRun, Extraction, Fact, FactKind, SourceFile, Trap,
@@ -106,10 +106,11 @@ impl Adapter for SglangServing {
     }
 
     fn extract(&self, file: &SourceFile<'_>) -> Result<Extraction, ExtractError> {
-        let found = json::split(file.text);
+        let found = documents(file.text);
+        found.require_readable()?;
         let mut runs = Vec::new();
-        for document in &found.documents {
-            runs.push(run(document)?);
+        for record in found.records() {
+            runs.push(run(&record)?);
         }
         if runs.is_empty() {
             return Err(ExtractError::Cut { complete: 0, problem: "no complete line".to_owned() });
@@ -119,26 +120,26 @@ impl Adapter for SglangServing {
         {
             run.locus.clear();
         }
-        Ok(Extraction { runs, cautions: json::cautions(&found) })
+        Ok(Extraction { runs, cautions: found.cautions() })
     }
 }
 
-fn run(document: &Document<'_>) -> Result<ExtractedRun, ExtractError> {
-    let record: Record = json::parse(document)?;
+fn run(line: &Line<'_>) -> Result<ExtractedRun, ExtractError> {
+    let record: Record = line.parse()?;
     let what = match (record.max_concurrency, record.rate()) {
         (Some(concurrency), _) => format!("concurrency {concurrency}"),
         (None, Some(rate)) => format!("rate {rate}"),
         (None, None) => "rate unbounded".to_owned(),
     };
     let mut run = ExtractedRun {
-        locus: format!("line {} ({what})", document.line),
-        span: Some(document.span),
+        locus: format!("line {} ({what})", line.line),
+        span: Some(line.span),
         cells: vec![cell(&record)],
         ..ExtractedRun::default()
     };
     state(&mut run, &record);
-    if document.non_finite > 0 {
-        run.observed.insert("nonfinite_tokens".to_owned(), document.non_finite.into());
+    if line.non_finite > 0 {
+        run.observed.insert("nonfinite_tokens".to_owned(), line.non_finite.into());
     }
     Ok(run)
 }

@@ -12,7 +12,7 @@
 mod cell;
 mod file;
 
-use crate::read::json;
+use crate::read::documents::documents;
 use file::ServeFile;
 use ledger::adapter::{
     Adapter, ExtractError, ExtractedRun, Extraction, Fact, FactKind, SourceFile, Trap,
@@ -73,20 +73,15 @@ impl Adapter for VllmServe {
     }
 
     fn extract(&self, file: &SourceFile<'_>) -> Result<Extraction, ExtractError> {
-        let found = json::split(file.text);
+        let found = documents(file.text);
+        found.require_readable()?;
         let mut runs = Vec::new();
-        for document in &found.documents {
-            let records: Vec<ServeFile> = if document.text.starts_with('[') {
-                json::parse(document)?
-            } else {
-                vec![json::parse(document)?]
-            };
-            for record in records {
-                let mut run = run(&record)?;
-                run.locus = format!("line {} ({})", document.line, describe(&record));
-                run.span = Some(document.span);
-                runs.push(run);
-            }
+        for record in found.records() {
+            let serve: ServeFile = record.parse()?;
+            let mut run = run(&serve)?;
+            run.locus = format!("line {} ({})", record.line, describe(&serve));
+            run.span = Some(record.span);
+            runs.push(run);
         }
         if runs.is_empty() {
             return Err(ExtractError::Cut {
@@ -99,7 +94,7 @@ impl Adapter for VllmServe {
         {
             run.locus.clear();
         }
-        Ok(Extraction { runs, cautions: json::cautions(&found) })
+        Ok(Extraction { runs, cautions: found.cautions() })
     }
 }
 

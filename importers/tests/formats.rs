@@ -16,6 +16,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+#[path = "formats/llama_bench.rs"]
+mod llama_bench;
+
 fn fixtures(folder: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures").join(folder)
 }
@@ -169,6 +172,24 @@ fn anvil_and_ollama_traps_are_guarded() {
     let cell = &answer.runs[0].cells[0];
     assert_eq!(cell.find_metric("decode_tok_s").unwrap().samples, [40.0]);
     assert_eq!(codes(&answer), [Code::OutputLimitReached]);
+}
+
+#[test]
+fn every_trap_of_ollama_is_sprung_by_a_fixture() {
+    let streamed = extract("ollama-response/stream.jsonl");
+    let cell = &streamed.runs[0].cells[0];
+    // 120 tokens in 3.2 s; 2050 in 0.8 s. The chunks before the last record are no answers.
+    assert_eq!(cell.find_metric("decode_tok_s").unwrap().samples, [37.5]);
+    assert_eq!(cell.find_metric("prefill_tok_s").unwrap().samples, [2562.5]);
+    assert_eq!((cell.requests.completed, streamed.runs[0].cells.len()), (Some(1), 1));
+    assert_eq!(streamed.runs[0].observed["prompt_tokens_evaluated"], 2050);
+    let cached = extract("ollama-response/cached-prompt-and-thinking.json");
+    let cell = &cached.runs[0].cells[0];
+    assert_eq!(cell.missing[0].metric, "prefill_tok_s");
+    assert_eq!(cell.tokens.reasoning_counted, Some(true));
+    let loaded = extract("ollama-response/loaded-then-answered.jsonl");
+    assert_eq!(loaded.runs[0].cells[0].requests.asked, Some(2));
+    assert_eq!(codes(&loaded), [Code::OutputLimitReached]);
 }
 
 fn observe(names: &[&str]) -> Observation {

@@ -1,5 +1,6 @@
 //! Numbers and booleans as tools spell them: `"550"`, `"0"`, `"false"`, 1 for true.
 
+use crate::read::fields::whole;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -33,10 +34,7 @@ pub fn to_count(value: &Value) -> Option<u64> {
     if let Some(count) = value.as_u64() {
         return Some(count);
     }
-    let number = to_number(value)?;
-    let fits = (0.0..=9_007_199_254_740_991.0).contains(&number) && number.fract() == 0.0;
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked above")]
-    fits.then_some(number as u64)
+    whole(to_number(value)?)
 }
 
 #[cfg(test)]
