@@ -22,6 +22,7 @@ pub mod provenance;
 pub mod quantity;
 pub mod record;
 pub mod restore;
+pub mod selector;
 pub mod statement;
 pub mod stats;
 pub mod store;

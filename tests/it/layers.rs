@@ -30,6 +30,7 @@ const ROOMS: &[&str] = &[
     "collect",
     "probe",
     "store", // 2: the world
+    "selector",
     "restore",
     "verify",
     "amend",
