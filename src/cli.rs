@@ -76,6 +76,14 @@ pub(crate) enum Command {
     /// Check a provenance document against the rules
     #[command(after_help = "Example:\n  ledger provenance capture --port 8000 -o prov.json")]
     Provenance(ProvenanceArgs),
+    /// Import other people's numbers as priors, advisory for ever
+    #[command(
+        after_help = "Example:\n  ledger import leaderboard.yml --source aider-polyglot --url https://aider.chat/docs/leaderboards/ --published 2026-07-31"
+    )]
+    Import(ImportArgs),
+    /// List priors with their source and what each leaves unknown
+    #[command(after_help = "Example:\n  ledger priors --model qwen3 --hardware 5090")]
+    Priors(PriorsArgs),
     /// List the formats that are known, or explain what a file is
     #[command(after_help = "Example:\n  ledger adapters explain result.json")]
     Adapters(AdaptersArgs),
@@ -158,6 +166,64 @@ pub(crate) struct RecordArgs {
 fn pair(text: &str) -> Result<(String, String), String> {
     let (field, value) = text.split_once('=').ok_or("expected FIELD=VALUE")?;
     Ok((field.to_owned(), value.to_owned()))
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// Files to import, each as a prior of its own; of a folder every file under it
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Who published them; part of the prior's key
+    #[arg(long, value_name = "NAME")]
+    pub(crate) source: String,
+    /// Where they were read
+    #[arg(long)]
+    pub(crate) url: Option<String>,
+    /// Day of publication, as 2026-07-31
+    #[arg(long, value_name = "DATE")]
+    pub(crate) published: Option<String>,
+    /// Adapter to use
+    #[arg(long, value_name = "ID", conflicts_with = "map")]
+    pub(crate) adapter: Option<String>,
+    /// TOML file that says where cells, metrics and units stand, for a format that no adapter knows
+    #[arg(long, value_name = "FILE")]
+    pub(crate) map: Option<PathBuf>,
+    /// Print the keys they would have and store nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Exit 1 when a file is stored unparsed
+    #[arg(long)]
+    pub(crate) strict: bool,
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PriorsArgs {
+    /// Only rows whose model contains this text
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) model: Option<String>,
+    /// Only rows whose accelerators contain this text
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) hardware: Option<String>,
+    /// Only rows whose engine contains this text
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) engine: Option<String>,
+    /// Only rows whose quantization contains this text
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) quant: Option<String>,
+    /// Only this source
+    #[arg(long, value_name = "NAME")]
+    pub(crate) source: Option<String>,
+    #[arg(long, value_enum, default_value_t)]
+    pub(crate) format: Format,
+}
+
+impl PriorsArgs {
+    /// True when the question is about rows and not about whole sources.
+    pub(crate) fn narrows(&self) -> bool {
+        [&self.model, &self.hardware, &self.engine, &self.quant].into_iter().any(Option::is_some)
+    }
 }
 
 #[derive(Debug, Clone, Default, Args)]

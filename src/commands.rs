@@ -5,8 +5,10 @@ mod amend;
 mod cat;
 mod extract;
 mod history;
+mod import;
 mod latest;
 mod list;
+mod priors;
 mod provenance;
 mod record;
 mod show;
@@ -38,6 +40,8 @@ pub(crate) fn run(context: &Context, command: Command) -> Result<Exit, Failure> 
         Command::Note(arguments) => amend::note(context, &arguments, &mut out),
         Command::Weights(arguments) => weights::run(context, &arguments, &mut out),
         Command::Provenance(arguments) => provenance::run(context, &arguments.command, &mut out),
+        Command::Import(arguments) => import::run(context, &arguments, &mut out),
+        Command::Priors(arguments) => priors::run(context, &arguments, &mut out),
         Command::Adapters(arguments) => adapters::run(&arguments, &mut out),
         Command::Verify(arguments) => verify::run(context, &arguments, &mut out),
         Command::Reindex => reindex(context),

@@ -5,6 +5,7 @@ use crate::exit::Exit;
 use crate::render::findings;
 use ledger::amend::AmendError;
 use ledger::finding::Finding;
+use ledger::import::ImportError;
 use ledger::probe::ProbeError;
 use ledger::record::{RecordError, Refusal, RefusalClass};
 use ledger::restore::RestoreError;
@@ -174,6 +175,25 @@ impl From<RecordError> for Failure {
                 let is_input = source.kind() == std::io::ErrorKind::NotFound;
                 let exit = if is_input { Exit::Input } else { Exit::Environment };
                 let message = format!("run was not recorded: cannot read `{}`", path.display());
+                Self::input("io", message).caused_by(&error).exit(exit)
+            }
+        }
+    }
+}
+
+impl From<ImportError> for Failure {
+    fn from(error: ImportError) -> Self {
+        match error {
+            ImportError::Store(error) => error.into(),
+            ImportError::Refused(ref findings) => {
+                let code = findings.first().map_or("refused", |finding| finding.code.as_str());
+                let failure = Self::input(code, error.to_string()).hint("nothing was stored");
+                Self { findings: findings.clone(), ..failure }
+            }
+            ImportError::Io { ref path, ref source } => {
+                let is_input = source.kind() == std::io::ErrorKind::NotFound;
+                let exit = if is_input { Exit::Input } else { Exit::Environment };
+                let message = format!("nothing was imported: cannot read `{}`", path.display());
                 Self::input("io", message).caused_by(&error).exit(exit)
             }
         }

@@ -5,6 +5,7 @@ pub mod anvil_capacity;
 pub mod anvil_preflight;
 pub mod companion;
 pub mod llama_bench;
+pub mod map;
 pub mod ollama_response;
 pub mod read;
 pub mod sglang_serving;
@@ -28,7 +29,14 @@ static COMPANIONS: &[&dyn Companion] = &[
     &companion::server_arguments::ServerArguments,
 ];
 
+static PUBLICATIONS: &[&dyn Adapter] = &[];
+
 /// Returns every format this crate knows.
 pub fn formats() -> Formats {
-    Formats { adapters: ADAPTERS, companions: COMPANIONS }
+    Formats {
+        adapters: ADAPTERS,
+        companions: COMPANIONS,
+        publications: PUBLICATIONS,
+        read_map: map::read_map,
+    }
 }

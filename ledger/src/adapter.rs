@@ -208,11 +208,37 @@ pub struct Formats {
     pub adapters: &'static [&'static dyn Adapter],
     /// Companion formats.
     pub companions: &'static [&'static dyn Companion],
+    /// Formats of publications (leaderboards, model cards, tables): read by `import` only, because
+    /// they hold claims about several things that somebody else measured.
+    pub publications: &'static [&'static dyn Adapter],
+    /// Reads a person's description of a format nobody foresaw.
+    pub read_map: MapReader,
 }
 
+/// Turns the bytes of a map into the adapter it describes, or says everything that is wrong with it.
+pub type MapReader = fn(&[u8]) -> Result<Box<dyn Adapter>, Vec<String>>;
+
 impl Formats {
-    /// Finds an adapter by its id.
+    /// Knows nothing: for what is recorded without a result, and for tests of the store.
+    pub const NONE: Self = Self {
+        adapters: &[],
+        companions: &[],
+        publications: &[],
+        read_map: |_bytes| Err(Vec::new()),
+    };
+
+    /// Finds an adapter of results by its id.
     pub fn find_adapter(&self, id: &str) -> Option<&'static dyn Adapter> {
         self.adapters.iter().copied().find(|adapter| adapter.id() == id)
+    }
+
+    /// Finds an adapter of results or publications by its id.
+    pub fn find_importable(&self, id: &str) -> Option<&'static dyn Adapter> {
+        self.importable().find(|adapter| adapter.id() == id)
+    }
+
+    /// Returns everything that `import` reads.
+    pub fn importable(&self) -> impl Iterator<Item = &'static dyn Adapter> {
+        self.adapters.iter().chain(self.publications).copied()
     }
 }

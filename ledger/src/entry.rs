@@ -2,6 +2,10 @@
 //! BLAKE3 of those bytes, and nothing else about an entry is hashed. These types are the stored
 //! format and are never an output; schema/entry.schema.json describes them.
 
+mod prior;
+
+pub use prior::{PriorBody, PriorRow, PriorSource, PriorStatement};
+
 use crate::canonical::{self, CanonicalError, Finite};
 use crate::cell::{Check, Missing, Parameter, RequestCounts};
 use crate::finding::Finding;
@@ -30,6 +34,8 @@ pub enum Body {
     Note(NoteBody),
     /// A person's word that a weight set is a model.
     Binding(BindingBody),
+    /// Somebody else's numbers.
+    Prior(Box<PriorBody>),
 }
 
 impl Body {
@@ -41,6 +47,7 @@ impl Body {
             Self::Retraction(_) => "retraction",
             Self::Note(_) => "note",
             Self::Binding(_) => "binding",
+            Self::Prior(_) => "prior",
         }
     }
 
@@ -67,7 +74,7 @@ impl Body {
             Self::Correction(correction) => Some(&correction.run),
             Self::Retraction(retraction) => Some(&retraction.run),
             Self::Note(note) => note.run.as_deref(),
-            Self::Binding(_) => None,
+            Self::Binding(_) | Self::Prior(_) => None,
         }
     }
 }

@@ -14,6 +14,7 @@ pub mod entry;
 pub mod finding;
 pub mod fingerprint;
 pub mod id;
+pub mod import;
 pub mod manifest;
 pub mod metric;
 pub mod outline;

@@ -127,9 +127,11 @@ pub fn gather(store: &Store, selector: &Selector) -> Result<Vec<Gathered>, Store
 fn load(store: &Store, row: RunRow) -> Result<Gathered, StoreError> {
     match store.read_body(row.seq)? {
         Body::Run(body) => Ok(Gathered { row, body: *body }),
-        Body::Correction(_) | Body::Retraction(_) | Body::Note(_) | Body::Binding(_) => {
-            Err(StoreError::Entry { seq: row.seq, problem: "it is no run".into() })
-        }
+        Body::Correction(_)
+        | Body::Retraction(_)
+        | Body::Note(_)
+        | Body::Binding(_)
+        | Body::Prior(_) => Err(StoreError::Entry { seq: row.seq, problem: "it is no run".into() }),
     }
 }
 

@@ -57,7 +57,7 @@ fn record(store: &mut Store, folder: &Path, candidate: &str, at: &str) -> Record
         ..RecordRequest::default()
     };
     let surroundings = Surroundings {
-        formats: Formats { adapters: &[], companions: &[] },
+        formats: Formats::NONE,
         clock: Clock::Fixed(clock::parse("2026-12-01T00:00:00Z").unwrap()),
         bindings: &[],
         tool: "test",
@@ -135,7 +135,7 @@ proptest! {
             // The index that grew entry by entry is the one that the log yields.
             drop(store);
             let store = Store::open(&folder.path().join(name), Access::Read).unwrap();
-            let formats = Formats { adapters: &[], companions: &[] };
+            let formats = Formats::NONE;
             let report = ledger::verify::verify(&store, ledger::verify::Depth::Full, &formats, None, &|_| {}).unwrap();
             prop_assert!(report.is_clean(), "{:?}", report.findings);
         }

@@ -73,3 +73,11 @@ CREATE TABLE binding (
     seq     INTEGER PRIMARY KEY,
     weights TEXT NOT NULL
 ) STRICT;
+
+-- One row a prior.
+CREATE TABLE prior (
+    seq    INTEGER PRIMARY KEY,
+    key    BLOB NOT NULL UNIQUE,
+    source TEXT NOT NULL
+) STRICT;
+CREATE INDEX prior_by_source ON prior (source, seq);

@@ -30,6 +30,13 @@ fn list(out: &mut impl Write) -> Result<Exit, Failure> {
             writeln!(out, "    {}: {}", trap.what, trap.guard)?;
         }
     }
+    for adapter in formats.publications {
+        let (id, title, version) = (adapter.id(), adapter.title(), adapter.version());
+        writeln!(out, "{id:<24} {title} (import only, version {version})")?;
+        for trap in adapter.traps() {
+            writeln!(out, "    {}: {}", trap.what, trap.guard)?;
+        }
+    }
     for companion in formats.companions {
         writeln!(
             out,
@@ -52,11 +59,11 @@ fn explain(path: &Path, out: &mut impl Write) -> Result<Exit, Failure> {
     let file = SourceFile::new(&name, &decoded.text);
     let formats = importers::formats();
     let mut known = 0;
-    for adapter in formats.adapters {
+    for adapter in formats.importable() {
         if let Some(why) = adapter.detect(&file) {
             known += 1;
             writeln!(out, "format    {} ({}): {}", adapter.id(), adapter.title(), printable(&why))?;
-            write_extraction(*adapter, &file, out)?;
+            write_extraction(adapter, &file, out)?;
         }
     }
     for companion in formats.companions {

@@ -59,6 +59,7 @@ fn recorded_at(body: &Body) -> &str {
         Body::Retraction(retraction) => &retraction.recorded_at,
         Body::Note(note) => &note.recorded_at,
         Body::Binding(binding) => &binding.recorded_at,
+        Body::Prior(prior) => &prior.recorded_at,
     }
 }
 

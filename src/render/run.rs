@@ -344,6 +344,9 @@ pub(crate) fn amendment(seq: i64, body: &Body) -> String {
             "entry {seq}: weight set {} is {}@{}",
             binding.weight_set, binding.model_id, binding.revision
         ),
+        Body::Prior(prior) => {
+            format!("entry {seq}: prior {} from {}", prior.key, prior.source.name)
+        }
     }
 }
 

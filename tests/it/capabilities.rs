@@ -96,6 +96,11 @@ const CAPABILITIES: &[(&str, &str, &str)] = &[
     ("S1.23", "byte-identical output can be asked for", "one_artifact_over_two_paths_is_one_blob"),
     ("S1.27", "shared or isolated, and what was ruled out", "circumstances_are_kept_and_shown"),
     (
+        "S2.5",
+        "a number of unknown origin says what is unknown about it",
+        "a_prior_is_in_no_view_of_runs",
+    ),
+    (
         "S2.6",
         "every request failed: a failed record",
         "a_run_in_which_nothing_completed_is_a_failed_one",
@@ -212,6 +217,13 @@ const CAPABILITIES: &[(&str, &str, &str)] = &[
         "direct, isolated routed and live routed are kept apart",
         "circumstances_are_kept_and_shown",
     ),
+    ("S4.55", "an import has limits", "a_map_with_too_many_rows_is_refused"),
+    (
+        "S4.58",
+        "what failed to be read is kept and named",
+        "what_cannot_be_parsed_is_kept_and_says_why",
+    ),
+    ("S4.59", "other people's data is a prior, never a result", "a_prior_is_in_no_view_of_runs"),
     ("S4.68", "a warning of a run stays visible", "circumstances_are_kept_and_shown"),
     ("S4.72", "the cache state is kept", "circumstances_are_kept_and_shown"),
     ("S4.73", "a cap is not a generated length", "planned_prompt_tokens_are_not_the_ones_seen"),

@@ -32,6 +32,7 @@ const ROOMS: &[&str] = &[
     "store", // 2: the world
     "selector",
     "restore",
+    "import",
     "verify",
     "amend",
     "record", // 3: verbs

@@ -15,6 +15,7 @@ mod cases;
 mod concurrency;
 mod crash;
 mod ids;
+mod import;
 mod layers;
 mod real_files;
 mod record;

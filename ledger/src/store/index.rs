@@ -6,7 +6,7 @@ use super::log::{for_each_entry, to_count};
 use super::{Append, Store, StoreError};
 use crate::clock;
 use crate::entry::{Body, CorrectionBody, Evidence, Outcome, Path, RetractionBody, RunBody};
-use crate::id::{ArtifactRoot, FingerprintId, RunKey, from_hex};
+use crate::id::{ArtifactRoot, FingerprintId, PriorKey, RunKey, from_hex};
 use crate::subject::{Subject, SubjectFilter};
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
@@ -25,12 +25,21 @@ pub enum IndexTable {
     About,
     /// Entries that bind weight sets.
     Binding,
+    /// One row a prior.
+    Prior,
 }
 
 impl IndexTable {
     /// Every derived table.
-    pub const ALL: [Self; 6] =
-        [Self::Run, Self::Latest, Self::Claim, Self::Measurement, Self::About, Self::Binding];
+    pub const ALL: [Self; 7] = [
+        Self::Run,
+        Self::Latest,
+        Self::Claim,
+        Self::Measurement,
+        Self::About,
+        Self::Binding,
+        Self::Prior,
+    ];
 
     /// Returns its SQL name.
     pub const fn as_str(self) -> &'static str {
@@ -41,6 +50,7 @@ impl IndexTable {
             Self::Measurement => "measurement",
             Self::About => "about",
             Self::Binding => "binding",
+            Self::Prior => "prior",
         }
     }
 
@@ -52,6 +62,7 @@ impl IndexTable {
             Self::Measurement => "SELECT * FROM measurement ORDER BY digest, run",
             Self::About => "SELECT * FROM about ORDER BY run, seq",
             Self::Binding => "SELECT * FROM binding ORDER BY seq",
+            Self::Prior => "SELECT * FROM prior ORDER BY seq",
         }
     }
 }
@@ -135,6 +146,13 @@ pub(super) fn apply(db: &Connection, seq: i64, body: &Body) -> Result<(), StoreE
         Body::Binding(binding) => {
             db.prepare_cached("INSERT INTO binding (seq, weights) VALUES (?1, ?2)")
                 .and_then(|mut insert| insert.execute(params![seq, binding.weight_set]))
+                .map_err(database)?;
+            Ok(())
+        }
+        Body::Prior(prior) => {
+            let key = key_bytes(seq, &prior.key)?;
+            db.prepare_cached("INSERT INTO prior (seq, key, source) VALUES (?1, ?2, ?3)")
+                .and_then(|mut insert| insert.execute(params![seq, key, prior.source.name]))
                 .map_err(database)?;
             Ok(())
         }
@@ -399,6 +417,17 @@ fn find_row(
 }
 
 impl Append<'_> {
+    /// Finds the entry of a prior by its key.
+    ///
+    /// # Errors
+    /// What SQLite says.
+    pub fn find_prior(&self, key: &PriorKey) -> Result<Option<i64>, StoreError> {
+        self.transaction
+            .prepare_cached("SELECT seq FROM prior WHERE key = ?1")
+            .and_then(|mut query| query.query_row([key.as_bytes()], |row| row.get(0)).optional())
+            .map_err(StoreError::database("look up a prior"))
+    }
+
     /// Finds a run by its key.
     ///
     /// # Errors
@@ -547,6 +576,17 @@ impl Store {
             .prepare_cached("SELECT seq FROM about WHERE run = ?1 ORDER BY seq")
             .and_then(|mut query| query.query_map([key.as_bytes()], |row| row.get(0))?.collect())
             .map_err(StoreError::database("look up the entries of a run"))
+    }
+
+    /// Returns the places of the priors of a source, or of all, in log order.
+    ///
+    /// # Errors
+    /// What SQLite says.
+    pub fn prior_entries(&self, source: Option<&str>) -> Result<Vec<i64>, StoreError> {
+        self.db
+            .prepare_cached("SELECT seq FROM prior WHERE ?1 IS NULL OR source = ?1 ORDER BY seq")
+            .and_then(|mut query| query.query_map([source], |row| row.get(0))?.collect())
+            .map_err(StoreError::database("look up priors"))
     }
 
     /// Drops every index and fills it again from the log.

@@ -2,11 +2,13 @@
 
 use super::{VerifyReport, damage};
 use crate::adapter::{Formats, SourceFile};
+use crate::canonical;
 use crate::cell::Cell;
 use crate::decode::decode;
-use crate::entry::{Body, ResultFile, RunBody, StoredCell};
+use crate::entry::{Body, PriorBody, ResultFile, RunBody, StoredCell};
 use crate::finding::{Code, Finding, Severity};
 use crate::id::BlobId;
+use crate::import::read_again;
 use crate::store::{Store, StoreError};
 use crate::summary::summarize;
 use crate::validity;
@@ -20,18 +22,35 @@ pub(super) fn check(
     let mut findings = Vec::new();
     let mut extracted = 0;
     store.for_each_entry(|entry| {
-        if let Ok(Body::Run(run)) = Body::parse(&entry.body) {
-            match extract_again(store, &run, formats) {
+        match Body::parse(&entry.body) {
+            Ok(Body::Run(run)) => match extract_again(store, &run, formats) {
                 Ok(cells) => findings.extend(compare(&run, &cells)),
                 Err(finding) => findings.push(*finding),
-            }
-            extracted += 1;
+            },
+            Ok(Body::Prior(prior)) => findings.extend(check_prior(store, &prior, formats)),
+            _ => return Ok(()),
         }
+        extracted += 1;
         Ok(())
     })?;
     report.extracted = extracted;
     report.findings.extend(findings);
     Ok(())
+}
+
+fn check_prior(store: &Store, prior: &PriorBody, formats: &Formats) -> Option<Finding> {
+    let subject = format!("prior {}", prior.key);
+    match read_again(store, prior, formats) {
+        // As they are stored: canonical JSON writes 1.0 as 1.
+        Ok(rows) if canonical::to_bytes(&rows).ok() == canonical::to_bytes(&prior.rows).ok() => {
+            None
+        }
+        Ok(_) => {
+            let message = "what is extracted again is not what was imported";
+            Some(damage(Code::MetricDiffers, subject, message))
+        }
+        Err(problem) => Some(Finding::new(Code::AdapterGone, Severity::Note, subject, problem)),
+    }
 }
 
 /// Extracts and judges the cells of a recorded run from its artifacts.

@@ -2,10 +2,10 @@
 //! again.
 
 use super::{VerifyReport, damage};
-use crate::entry::{Body, RunBody, entry_id, leaf};
+use crate::entry::{Body, PriorBody, RunBody, entry_id, leaf};
 use crate::finding::{Code, Finding};
 use crate::fingerprint::Fingerprint;
-use crate::id::{ArtifactRoot, BlobId, EntryId, RunKey, to_hex};
+use crate::id::{ArtifactRoot, BlobId, EntryId, PriorKey, RunKey, to_hex};
 use crate::store::{Store, StoreError, StoredEntry};
 use crate::tree::Tree;
 use std::collections::BTreeMap;
@@ -84,7 +84,13 @@ fn check_body(
             let named =
                 run.provenance.iter().flat_map(|proof| &proof.documents).chain(&run.manifest);
             findings.extend(named.filter_map(|hex| gone(hex)));
-            findings.extend(check_tree(store, subject, run, blobs));
+            findings.extend(check_tree(store, subject, &run.root, blobs));
+            findings
+        }
+        Body::Prior(prior) => {
+            let mut findings: Vec<Finding> = check_prior(subject, prior).into_iter().collect();
+            findings.extend(prior.map.as_deref().and_then(gone));
+            findings.extend(check_tree(store, subject, &prior.root, blobs));
             findings
         }
         Body::Note(note) => {
@@ -118,13 +124,22 @@ fn check_identities(subject: &str, run: &RunBody) -> Vec<Finding> {
     findings
 }
 
+fn check_prior(subject: &str, prior: &PriorBody) -> Option<Finding> {
+    let is_derived = prior
+        .root
+        .parse::<ArtifactRoot>()
+        .is_ok_and(|root| PriorKey::derive(&root, &prior.source.name).to_string() == prior.key);
+    let message = "prior key does not follow from root and source name";
+    (!is_derived).then(|| damage(Code::IdentityWrong, subject, message))
+}
+
 fn check_tree(
     store: &Store,
     subject: &str,
-    run: &RunBody,
+    root: &str,
     blobs: &BTreeMap<BlobId, u64>,
 ) -> Vec<Finding> {
-    let Ok(root) = run.root.parse::<BlobId>() else {
+    let Ok(root) = root.parse::<BlobId>() else {
         return vec![damage(Code::IdentityWrong, subject, "artifact root is no id")];
     };
     let manifest = match store.read_blob(&root) {
